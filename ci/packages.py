@@ -1,0 +1,149 @@
+"""System packages that the sessions need: one table, and how a missing one is brought."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+ENVIRONMENT_MISSING = 5
+_LOCK_WAIT = 600
+
+
+@dataclass(frozen=True, slots=True)
+class SystemPackage:
+    """A Debian package, and what shows that the machine has what it carries.
+
+    `command` is looked up on PATH, `file` is an absolute path; one of them is given.
+    """
+
+    name: str
+    command: str = ""
+    file: str = ""
+
+    def present(self) -> bool:
+        if self.command:
+            return shutil.which(self.command) is not None
+        return Path(self.file).exists()
+
+    def __str__(self) -> str:
+        return self.command or self.file
+
+
+GXX = SystemPackage("g++", command="g++")
+GIT = SystemPackage("git", command="git")
+PYTHON_HEADERS = SystemPackage("python3-dev", file=f"{sysconfig.get_path('include')}/Python.h")
+DOCTEST = SystemPackage("doctest-dev", file="/usr/include/doctest/doctest.h")
+CLANG = SystemPackage("clang", command="clang++")
+PODMAN = SystemPackage("podman", command="podman")
+RUNC = SystemPackage("runc", command="runc")
+MMDEBSTRAP = SystemPackage("mmdebstrap", command="mmdebstrap")
+
+_COMPILE = (GXX, GIT, PYTHON_HEADERS)
+
+NEEDS: dict[str, tuple[SystemPackage, ...]] = {
+    "build": _COMPILE,
+    "tests": (*_COMPILE, DOCTEST),
+    "cpp": (GXX, DOCTEST),
+    "sanitize": (GXX, CLANG, DOCTEST),
+    "fuzz": (GXX, CLANG),
+    "cibuildwheel": (GIT, PODMAN, RUNC, MMDEBSTRAP),
+    "lint": (GIT,),
+}
+
+
+class PackageError(SystemExit):
+    """Ends nox itself: its own failures are all status 1, and a missing package is 5."""
+
+    def __init__(self, message: str) -> None:
+        print(f"ci: {message}", file=sys.stderr, flush=True)
+        super().__init__(ENVIRONMENT_MISSING)
+
+
+def ensure(session: str) -> None:
+    """Bring the system packages of `session`.
+
+    Installs them when root on a Debian family, saying so.
+
+    Raises:
+        PackageError: status 5, with the one line to type, where that is not possible.
+    """
+    missing = [package for package in NEEDS[session] if not package.present()]
+    if not missing:
+        return
+    line = install_line(missing)
+    lacks = ", ".join(str(package) for package in missing)
+    if shutil.which("apt-get") is None:
+        names = " ".join(package.name for package in missing)
+        message = (
+            f"session {session} needs {lacks}; this is no Debian family, so install what "
+            f"carries them (Debian names: {names}) and run this again"
+        )
+        raise PackageError(message)
+    if os.geteuid() != 0:
+        message = f"session {session} needs {lacks}; type this and run again: sudo {line}"
+        raise PackageError(message)
+    print(f"ci: session {session} needs {lacks}; running: {line}", file=sys.stderr, flush=True)
+    _apt_get(["update", "-q"], line)
+    _apt_get(shlex.split(line)[1:], line)
+    still = [package for package in missing if not package.present()]
+    if still:
+        lacks = ", ".join(str(package) for package in still)
+        message = f"apt-get ended well, yet {lacks} is not there; session {session} cannot go on"
+        raise PackageError(message)
+
+
+def install_line(packages: Iterable[SystemPackage]) -> str:
+    """The command that installs `packages` on a Debian family."""
+    names = sorted({package.name for package in packages})
+    return shlex.join(["apt-get", "install", "-y", "--no-install-recommends", *names])
+
+
+def _apt_get(arguments: Sequence[str], line: str) -> None:
+    command = ["apt-get", "-o", f"DPkg::Lock::Timeout={_LOCK_WAIT}", *arguments]
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+
+    def attempt() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            stdout=sys.stderr,
+            text=True,
+            check=False,
+        )
+
+    result = _past_foreign_locks(attempt)
+    if result.returncode != 0:
+        sys.stderr.write(result.stderr)
+        message = f"apt-get failed (above); when it works, type: {line}"
+        raise PackageError(message)
+
+
+def _past_foreign_locks(
+    attempt: Callable[[], subprocess.CompletedProcess[str]],
+) -> subprocess.CompletedProcess[str]:
+    # apt waits for dpkg's lock by itself, but gives up at once on the lock of its lists.
+    end = time.monotonic() + _LOCK_WAIT
+    while True:
+        result = attempt()
+        held = result.returncode != 0 and "Could not get lock" in result.stderr
+        if not held or time.monotonic() > end:
+            return result
+        time.sleep(2)
+
+
+def fail(message: str) -> NoReturn:
+    """End the run with status 5 and `message`."""
+    raise PackageError(message)
