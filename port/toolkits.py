@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Literal
 from packaging.version import InvalidVersion, Version
 
 from port.architectures import compiled_by_clang, compiled_by_nvcc
-from port.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -254,10 +253,6 @@ def cuda_version(root: Path, include: Path) -> Version | None:
     """The CUDA release of a toolkit: what its headers say, with the patch number of version.json.
 
     CUDA_VERSION and CUDART_VERSION are defined as 1000 * major + 10 * minor.
-
-    Raises:
-        InputError: the headers or version.json hold something that is no version.
-
     """
     header: Version | None = None
     for name, macro in (("cuda.h", "CUDA_VERSION"), ("cuda_runtime_api.h", "CUDART_VERSION")):
@@ -269,12 +264,7 @@ def cuda_version(root: Path, include: Path) -> Version | None:
 
 
 def rocm_version(root: Path, include: Path) -> Version | None:
-    """The ROCm release of a toolkit: what hip_version.h says, with the rest of .info/version.
-
-    Raises:
-        InputError: the header or .info/version hold something that is no version.
-
-    """
+    """The ROCm release of a toolkit: what hip_version.h says, with the rest of .info/version."""
     path = include / "hip" / "hip_version.h"
     parts = [_defined(path, f"HIP_VERSION_{part}") for part in ("MAJOR", "MINOR", "PATCH")]
     header = None
@@ -294,14 +284,16 @@ def rocm_label(version: Version) -> str:
 
 
 def _refine(header: Version | None, path: Path, read: Callable[[str], str]) -> Version | None:
-    """The version of `path` where it is the release that the headers name, else the headers'."""
+    """The version in `path` where it is of the release that the headers name, else the headers'.
+
+    The headers are what gets compiled: a file beside them only adds the patch number.
+    """
     if not path.is_file():
         return header
-    text = read(path.read_text(encoding="utf-8", errors="replace"))
     try:
-        stated = Version(text)
+        stated = Version(read(path.read_text(encoding="utf-8", errors="replace")))
     except InvalidVersion:
-        raise InputError(f"{path}: {text!r} is no version; reinstall that toolkit") from None
+        return header
     if header is None or release(stated) == release(header):
         return stated
     return header
