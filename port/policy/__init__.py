@@ -1,0 +1,207 @@
+"""What a wheel of one platform may link and carry: one TOML file, read by repair and verify alike.
+
+A file stands on its own: a key that is absent demands nothing. `docs/verify.md` lists the keys.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import re
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, NoReturn, cast, get_args
+
+from port.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Platform = Literal["cpu", "cuda", "rocm"]
+Linkage = Literal["any", "none", "static", "dynamic"]
+RunPathTag = Literal["any", "rpath", "runpath"]
+
+PLATFORMS: tuple[Platform, ...] = get_args(Platform)
+SCHEMA = 1
+
+Patterns = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy. Patterns are shell patterns; sizes are bytes; None means "not demanded".
+
+    `needed_*` and `repair_exclude` match whole library file names (`libamdhip64.so.6`);
+    `bundled_forbidden` matches base names, without `.so…` and without a repair tool's hash.
+    """
+
+    source: str
+    platform: Platform
+    distribution: str | None = None
+    runtime_linkage: Linkage = "any"
+    needed_required: Patterns = ()
+    needed_forbidden: Patterns = ()
+    repair_exclude: Patterns = ()
+    bundled_forbidden: Patterns = ()
+    provided: Mapping[str, Patterns] = field(default_factory=dict)
+    device_required: bool = False
+    device_architectures: Patterns = ()
+    exports_allowed: Patterns | None = None
+    undefined_allowed: Patterns = ()
+    rpath_allowed: Patterns = ()
+    rpath_tag: RunPathTag = "any"
+    size_wheel: int | None = None
+    size_file: int | None = None
+    tag_newest: str | None = None
+
+    def for_others(self) -> Policy:
+        """The part that holds for anybody's wheel: device code, architectures, exports and sizes
+        are reported, not demanded.
+        """
+        return dataclasses.replace(
+            self,
+            distribution=None,
+            device_required=False,
+            device_architectures=(),
+            exports_allowed=None,
+            size_wheel=None,
+            size_file=None,
+            tag_newest=None,
+        )
+
+
+# Table and key in the file -> field, kind of value. The one list of what a file may hold.
+KEYS: dict[tuple[str, str], tuple[str, str]] = {
+    ("", "schema"): ("", "the integer 1"),
+    ("", "platform"): ("platform", "one of cpu, cuda, rocm"),
+    ("", "distribution"): ("distribution", "a string"),
+    ("runtime", "linkage"): ("runtime_linkage", "one of any, none, static, dynamic"),
+    ("needed", "required"): ("needed_required", "a list of strings"),
+    ("needed", "forbidden"): ("needed_forbidden", "a list of strings"),
+    ("repair", "exclude"): ("repair_exclude", "a list of strings"),
+    ("bundled", "forbidden"): ("bundled_forbidden", "a list of strings"),
+    ("provided", "*"): ("provided", "a list of strings"),
+    ("device", "required"): ("device_required", "true or false"),
+    ("device", "architectures"): ("device_architectures", "a list of strings"),
+    ("exports", "allowed"): ("exports_allowed", "a list of strings"),
+    ("undefined", "allowed"): ("undefined_allowed", "a list of strings"),
+    ("rpath", "allowed"): ("rpath_allowed", "a list of strings"),
+    ("rpath", "tag"): ("rpath_tag", "one of any, rpath, runpath"),
+    ("size", "wheel"): ("size_wheel", "a positive integer"),
+    ("size", "file"): ("size_file", "a positive integer"),
+    ("tag", "newest"): ("tag_newest", "a tag such as manylinux_2_34"),
+}
+_TABLES = {table for table, _ in KEYS if table}
+
+
+def load(which: str | Path) -> Policy:
+    """The policy of a platform ("cpu", "cuda", "rocm"), or the one in a file.
+
+    Raises InputError naming file, line and key for anything that is not as documented.
+    """
+    if isinstance(which, str) and which in PLATFORMS:
+        path = Path(__file__).parent / f"{which}.toml"
+    else:
+        path = Path(which)
+    try:
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot read the policy file: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: a policy file is UTF-8: {error}") from None
+    return parse(text, str(path))
+
+
+def parse(text: str, source: str) -> Policy:
+    """The policy in `text`; `source` names it in errors."""
+    try:
+        document = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"at line (\d+)", str(error))
+        place = line.group(1) if line else str(text.count("\n") + 1)
+        raise InputError(f"{source}:{place}: not TOML: {error}") from None
+    return _Reader(text, source).policy(document)
+
+
+class _Reader:
+    def __init__(self, text: str, source: str) -> None:
+        self._text = text
+        self._source = source
+
+    def policy(self, document: Mapping[str, object]) -> Policy:
+        values: dict[str, object] = {}
+        provided: dict[str, Patterns] = {}
+        for name, value in document.items():
+            if name in _TABLES:
+                if not isinstance(value, dict):
+                    self._fail("", name, "wanted a table")
+                for key, inner in value.items():
+                    if name == "provided":
+                        provided[key] = cast("Patterns", self._value(name, key, inner))
+                    else:
+                        self._take(values, name, key, inner)
+            else:
+                self._take(values, "", name, value)
+        for key in ("schema", "platform"):
+            if key not in document:
+                raise InputError(f"{self._source}:1: {key}: missing; wanted {KEYS['', key][1]}")
+        return Policy(source=self._source, provided=provided, **values)  # type: ignore[arg-type]
+
+    def _take(self, values: dict[str, object], table: str, key: str, value: object) -> None:
+        found = self._value(table, key, value)
+        if KEYS[table, key][0]:
+            values[KEYS[table, key][0]] = found
+
+    def _value(self, table: str, key: str, value: object) -> object:
+        known = KEYS.get((table, key)) or KEYS.get((table, "*"))
+        if known is None:
+            names = [k for t, k in KEYS if t == table] + ([] if table else sorted(_TABLES))
+            near = difflib.get_close_matches(key, names, n=1)
+            self._fail(table, key, f"unknown key; {self._hint(near, names)}")
+        wanted = known[1]
+        if not _fits(value, wanted):
+            self._fail(table, key, f"found {value!r}, wanted {wanted}")
+        return tuple(cast("list[str]", value)) if isinstance(value, list) else value
+
+    @staticmethod
+    def _hint(near: list[str], names: list[str]) -> str:
+        return f"did you mean {near[0]}?" if near else f"known here: {', '.join(names)}"
+
+    def _fail(self, table: str, key: str, what: str) -> NoReturn:
+        dotted = f"{table}.{key}" if table else key
+        raise InputError(f"{self._source}:{self._line(table, key)}: {dotted}: {what}")
+
+    def _line(self, table: str, key: str) -> int:
+        """Line of a key. tomllib keeps no positions, so the text is walked once more, on error."""
+        spelled = rf"(?:{re.escape(key)}|\"{re.escape(key)}\"|'{re.escape(key)}')"
+        in_table = re.compile(rf"\s*{spelled}\s*[.=]")
+        at_top = re.compile(rf"\s*{re.escape(table)}\s*(?:\.\s*{spelled}|=)")
+        current = ""
+        for number, line in enumerate(self._text.splitlines(), 1):
+            header = re.match(r"\s*\[\s*([^\]]+?)\s*\]", line)
+            if header:
+                current = header.group(1).strip("\"'")
+                if not table and current.split(".")[0] == key:
+                    return number
+            elif (current == table and in_table.match(line)) or (
+                not current and at_top.match(line)
+            ):
+                return number
+        return 1
+
+
+def _fits(value: object, wanted: str) -> bool:
+    if wanted == "the integer 1":
+        return value == SCHEMA and type(value) is int
+    if wanted == "a positive integer":
+        return type(value) is int and value > 0
+    if wanted == "true or false":
+        return isinstance(value, bool)
+    if wanted == "a list of strings":
+        return isinstance(value, list) and all(isinstance(item, str) and item for item in value)
+    if wanted.startswith("one of "):
+        return value in wanted.removeprefix("one of ").split(", ")
+    if wanted == "a tag such as manylinux_2_34":
+        return isinstance(value, str) and re.fullmatch(r"manylinux_\d+_\d+", value) is not None
+    return isinstance(value, str) and bool(value)
