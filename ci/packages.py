@@ -11,13 +11,14 @@ import sysconfig
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
 ENVIRONMENT_MISSING = 5
 _LOCK_WAIT = 600
+_STDERR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def _apt_get(arguments: Sequence[str], line: str) -> None:
             env=environment,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
-            stdout=sys.stderr,
+            stdout=_STDERR,
             text=True,
             check=False,
         )
@@ -142,8 +143,3 @@ def _past_foreign_locks(
         if not held or time.monotonic() > end:
             return result
         time.sleep(2)
-
-
-def fail(message: str) -> NoReturn:
-    """End the run with status 5 and `message`."""
-    raise PackageError(message)
