@@ -1,0 +1,1 @@
+"""Convert CUDA C++ sources to HIP, and report what has no counterpart."""

@@ -1,0 +1,254 @@
+"""From CUDA's names to those of one HIP release, derived from both sides' headers.
+
+A name maps by the plain renaming rule (`port.hipify.naming`), by an entry of
+`data/exceptions.toml`, or through the compat header; in each case only to what the chosen release
+declares. A CUDA name with no counterpart is an `Entry` whose target is None: it has to be reported.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from port.hipify import naming, tables
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from collections.abc import Mapping as Dict
+
+# What may stand for what: a macro can be any constant, and a typedef any type.
+_TYPES = frozenset({"type", "struct", "enum", "macro"})
+_CONSTANTS = frozenset({"enumerator", "macro", "variable"})
+_FITTING = {
+    "function": frozenset({"function", "macro"}),
+    "type": _TYPES,
+    "struct": _TYPES,
+    "enum": _TYPES,
+    "enumerator": _CONSTANTS,
+    "variable": _CONSTANTS,
+    "macro": _CONSTANTS | {"function"},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """What becomes of one CUDA name.
+
+    `kind` is that of the CUDA declaration. `how`: plain (the renaming rule), exception (the table
+    of exceptions), compat (a name of the compat header), override (the user's map), drop (the name
+    goes away: replace it with nothing), none (no counterpart). `since`: the first known HIP
+    release with a counterpart, where the chosen one has none. `symbol`: the name that the HIP
+    library exports for it, to be written into a string that is looked up at run time.
+    """
+
+    name: str
+    target: str | None
+    kind: str
+    how: str
+    since: str | None = None
+    note: str = ""
+    symbol: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncludeEntry:
+    """What becomes of one header of CUDA's; `target` None: there is no counterpart."""
+
+    path: str
+    target: str | None
+    how: str
+    since: str | None = None
+    note: str = ""
+
+
+class Mapping:
+    """The map to one HIP release.
+
+    `release`: any version from 5.2 on; the tables of the nearest release not newer serve it.
+    `overrides`: the user's own names and header paths, taken literally, first of all.
+    Raises InputError for a release below the oldest table.
+    """
+
+    def __init__(
+        self, release: str = tables.DEFAULT_RELEASE, overrides: Dict[str, str] | None = None
+    ) -> None:
+        self.asked = release
+        self.release = tables.nearest_release(release)
+        self.overrides = dict(overrides or {})
+        self._names: dict[str, Entry | None] = {}
+        self._includes: dict[str, IncludeEntry | None] = {}
+
+    @cached_property
+    def cuda(self) -> tables.Table:
+        """The table of CUDA's names."""
+        return tables.load_cuda()
+
+    @cached_property
+    def hip(self) -> tables.Table:
+        """The table of the chosen release."""
+        return tables.load_hip(self.release)
+
+    def lookup(self, name: str) -> Entry | None:
+        """What becomes of the identifier `name`; None where it is no name of CUDA's."""
+        if name not in self._names:
+            self._names[name] = self._lookup(name)
+        return self._names[name]
+
+    def include(self, path: str) -> IncludeEntry | None:
+        """What becomes of `#include <path>`; None where it is no header of CUDA's.
+
+        Whether a quoted path is the project's own file is for the caller to find out first.
+        """
+        if path not in self._includes:
+            self._includes[path] = self._include(path)
+        return self._includes[path]
+
+    def namespace(self, name: str) -> Entry | None:
+        """What becomes of the namespace `name` before `::`; None where it is not CUDA's."""
+        rule = _exceptions()["namespaces"].get(name)
+        if rule is None:
+            return None
+        target, note = _target_of(rule)
+        return Entry(name, target, "namespace", "exception" if target else "none", note=note)
+
+    def _lookup(self, name: str) -> Entry | None:
+        kind = self.cuda.kind(name)
+        if name in self.overrides:
+            return Entry(name, self.overrides[name], kind or "name", "override")
+        rules = _exceptions()["names"].get(name)
+        if kind is None and rules is None:
+            return None
+        kind = kind or "name"
+        note = ""
+        for rule in _alternatives(rules):
+            target, said = _target_of(rule)
+            if isinstance(rule, dict) and rule.get("drop"):
+                return Entry(name, "", kind, "drop")
+            note = note or said
+            if target and _in_force(rule, self.release) and target in self.hip:
+                return Entry(
+                    name, target, kind, "exception", note=note, symbol=self._symbol(target)
+                )
+        if rules is None:
+            target = _plain(name, kind, self.release)
+            if target is not None:
+                return Entry(name, target, kind, "plain", symbol=self._symbol(target))
+        return Entry(name, None, kind, "none", _since(name, kind, self.release), note)
+
+    def _symbol(self, target: str) -> str | None:
+        declaration = self.hip.get(target)
+        if declaration is None or declaration.kind != "function":
+            return None
+        return declaration.value or declaration.name
+
+    def _include(self, path: str) -> IncludeEntry | None:
+        if path in self.overrides:
+            return IncludeEntry(path, self.overrides[path], "override")
+        rule = _exceptions()["headers"].get(path)
+        if rule is not None:
+            return self._include_by(path, rule)
+        for folder, moved in _exceptions()["folders"].items():
+            if path.startswith(folder):
+                return self._moved(path, folder, moved)
+        if path in self.cuda.headers:
+            return IncludeEntry(path, None, "none")
+        return None
+
+    def _include_by(self, path: str, rule: Any) -> IncludeEntry:
+        target, note = _target_of(rule)
+        if target is None or target in self.hip.headers:
+            return IncludeEntry(path, target, "exception" if target else "none", note=note)
+        since = _first(lambda release: target in tables.load_hip(release).headers, self.release)
+        return IncludeEntry(path, None, "none", since, note)
+
+    def _moved(self, path: str, folder: str, moved: Dict[str, str]) -> IncludeEntry:
+        target, note = _target_of(moved)
+        if target is None:
+            return IncludeEntry(path, None, "none", note=note)
+        rest = path.removeprefix(folder)
+        if "suffix" not in moved:
+            return IncludeEntry(path, target + rest, "plain")
+        renamed = f"{target}{rest.rsplit('.', 1)[0]}{moved['suffix']}"
+        if renamed not in self.hip.headers:
+            renamed = moved["all"]
+        if renamed not in self.hip.headers:
+            return IncludeEntry(path, None, "none", note=note)
+        return IncludeEntry(path, renamed, "plain")
+
+
+@cache
+def _exceptions() -> Dict[str, Dict[str, Any]]:
+    text = resources.files("port.hipify").joinpath("data", "exceptions.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _alternatives(rules: Any) -> Iterable[Any]:
+    if rules is None:
+        return ()
+    return rules if isinstance(rules, list) else [rules]
+
+
+def _target_of(rule: Any) -> tuple[str | None, str]:
+    if isinstance(rule, str):
+        return rule, ""
+    return rule.get("to"), rule.get("note", "")
+
+
+def _in_force(rule: Any, release: str) -> bool:
+    if isinstance(rule, str):
+        return True
+    version = Version(release)
+    if "since" in rule and version < Version(rule["since"]):
+        return False
+    return not ("until" in rule and version > Version(rule["until"]))
+
+
+def _plain(name: str, kind: str, release: str) -> str | None:
+    hip = tables.load_hip(release)
+    fitting = _FITTING[kind]
+    for candidate in naming.candidates(name):
+        if isinstance(candidate, naming.Key):
+            spellings: Iterable[str] = _by_key(release).get(candidate, ())
+        else:
+            spellings = (candidate,) if candidate in hip else ()
+        for spelling in spellings:
+            if hip.kind(spelling) in fitting:
+                return spelling
+    return None
+
+
+@cache
+def _by_key(release: str) -> Dict[str, tuple[str, ...]]:
+    found: dict[str, list[str]] = {}
+    for name in tables.load_hip(release):
+        found.setdefault(naming.key(name), []).append(name)
+    return {each: tuple(sorted(names, key=_spelling_order)) for each, names in found.items()}
+
+
+def _spelling_order(name: str) -> tuple[bool, str]:
+    # HIP keeps old spellings in capitals (HIP_ERROR_INVALID_VALUE) beside the ones it documents.
+    return not name.startswith("hip"), name
+
+
+def _since(name: str, kind: str, release: str) -> str | None:
+    """The first release after `release` whose headers have a counterpart."""
+    rules = _exceptions()["names"].get(name)
+
+    def has(other: str) -> bool:
+        for rule in _alternatives(rules):
+            target, _ = _target_of(rule)
+            if target and _in_force(rule, other) and target in tables.load_hip(other):
+                return True
+        return rules is None and _plain(name, kind, other) is not None
+
+    return _first(has, release)
+
+
+def _first(has: Any, after: str) -> str | None:
+    later = [release for release in tables.RELEASES if Version(release) > Version(after)]
+    return next((release for release in later if has(release)), None)

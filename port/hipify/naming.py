@@ -1,0 +1,99 @@
+"""The plain renaming rule: the HIP names that a CUDA name may have, likeliest first.
+
+A candidate is only a guess; `port.hipify.mapping` takes it when the HIP headers declare it. A
+candidate that is a `Key` stands for any spelling with these letters, capitals and underscores
+apart: HIP spells CU_DEVICE_ATTRIBUTE_PCI_DOMAIN_ID as hipDeviceAttributePciDomainID in one release
+and with Id in another.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Library prefixes whose names differ by the prefix alone.
+_LIBRARIES = (
+    ("cublasLt", "hipblasLt"),
+    ("CUBLASLT", "HIPBLASLT"),
+    ("cublas", "hipblas"),
+    ("CUBLAS", "HIPBLAS"),
+    ("curand", "hiprand"),
+    ("CURAND", "HIPRAND"),
+    ("cufft", "hipfft"),
+    ("CUFFT", "HIPFFT"),
+    ("cusparse", "hipsparse"),
+    ("CUSPARSE", "HIPSPARSE"),
+    ("cusolver", "hipsolver"),
+    ("CUSOLVER", "HIPSOLVER"),
+    ("nvrtc", "hiprtc"),
+    ("NVRTC", "HIPRTC"),
+    ("nvtx", "roctx"),
+    ("__nv_", "__hip_"),
+    ("nv_", "__hip_"),
+    ("make_cu", "make_hip"),
+    ("CUDART_", "HIP_"),
+    ("CUDA_R_", "HIP_R_"),
+    ("CUDA_C_", "HIP_C_"),
+)
+_VERSION_SUFFIX = re.compile(r"(_v\d+)?(_ptsz|_ptds)?$")
+
+
+class Key(str):
+    """A name in lower case without underscores."""
+
+    __slots__ = ()
+
+
+def key(name: str) -> Key:
+    """`name` as a `Key`."""
+    return Key(name.replace("_", "").lower())
+
+
+def base_name(name: str) -> str:
+    """`name` without the version and stream suffixes of the driver's entry points."""
+    return _VERSION_SUFFIX.sub("", name)
+
+
+def candidates(name: str) -> Iterator[str]:
+    """Names and keys to look for, likeliest first."""
+    yield name
+    for old, new in _LIBRARIES:
+        if name.startswith(old):
+            renamed = new + name[len(old) :]
+            yield renamed
+            yield key(renamed)
+            base = base_name(renamed)
+            if base != renamed:
+                yield base
+            return
+    yield from _core(name)
+
+
+def _core(name: str) -> Iterator[str]:
+    """The runtime's and the driver's names."""
+    base = base_name(name)
+    if match := re.match(r"cuda([A-Z]\w*)", base):
+        rest = match[1]
+        yield f"hip{rest}"
+        if rest.startswith("DevAttr"):
+            rest = "DeviceAttribute" + rest.removeprefix("DevAttr")
+        yield key(f"hip{rest}")
+        yield key(f"hip{rest}t")
+    elif match := re.match(r"cu([A-Z]\w*)", base):
+        yield f"hipDrv{match[1]}"
+        yield f"hip{match[1]}"
+    elif match := re.match(r"CUDA_ERROR_(\w+)", base):
+        yield key(f"hipError{match[1]}")
+    elif match := re.match(r"CUDA_(\w+)", base):
+        yield f"HIP_{match[1]}"
+        yield key(f"hip{match[1]}")
+        yield key(f"hip{match[1]}t")
+    elif match := re.match(r"CU_(\w+)", base):
+        yield f"HIP_{match[1]}"
+        yield key(f"hip{match[1]}")
+    elif match := re.match(r"CU([a-z]\w*)", base):
+        yield key(f"hip{match[1]}t")
+        yield key(f"hip{match[1]}")
