@@ -28,7 +28,7 @@ CPP_FLOORS: dict[str, tuple[str, ...]] = {
 
 # Floors of the Python package `monarch`, lowest first; parts of one floor do not see each other.
 PYTHON_FLOORS: tuple[tuple[str, ...], ...] = (
-    ("_build_info", "errors", "config"),
+    ("_build_info", "_distributions", "errors", "config"),
     ("_core", "_preload"),
     ("_actor",),
     ("_mesh", "_supervision"),

@@ -1,0 +1,9 @@
+// The module `monarch._core`: the runtime's core for Python. No GPU code.
+#include <nanobind/nanobind.h>
+
+#include "wire.hpp"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The runtime's core.";
+  monarch::bindings::bind_wire(module);
+}

@@ -1,0 +1,91 @@
+"""Tell whether the installed files of one distribution of monarch are still its own.
+
+Each distribution carries this file under its own name (`monarch_cpu`, `monarch_cuda`,
+`monarch_rocm`), which no other distribution overwrites or removes: `python -m monarch_cuda` works
+where nothing else of the package is left. It needs the standard library alone.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import sys
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+
+CLEAN, FINDINGS = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """An installed file that is not as the distribution installed it."""
+
+    path: str
+    what: str
+
+
+def damages(distribution: metadata.Distribution) -> list[Damage]:
+    """Files of `distribution` that are missing, or whose bytes differ from its RECORD."""
+    found = []
+    for file in distribution.files or ():
+        path = Path(str(file.locate()))
+        if not path.is_file():
+            if file.hash is not None:
+                found.append(Damage(str(file), "missing"))
+        elif file.hash is not None and _digest(path, file.hash.mode) != file.hash.value:
+            found.append(Damage(str(file), "not its own"))
+    return found
+
+
+def others(name: str) -> list[str]:
+    """Other installed distributions that hold the package `monarch`."""
+    known = ("monarch-cpu", "monarch-cuda", "monarch-rocm", "torchmonarch", "monarch")
+    found = []
+    for other in known:
+        if other == name:
+            continue
+        try:
+            metadata.distribution(other)
+        except metadata.PackageNotFoundError:
+            continue
+        found.append(other)
+    return found
+
+
+def report(name: str) -> tuple[int, str]:
+    """Exit status and text for the distribution `name`."""
+    python = sys.executable or "python"
+    try:
+        distribution = metadata.distribution(name)
+    except metadata.PackageNotFoundError:
+        return FINDINGS, (
+            f"{name} is not installed: its module was left behind or copied\n"
+            f"Install it:\n  {python} -m pip install {name}"
+        )
+    found, beside = damages(distribution), others(name)
+    title = f"{name} {distribution.version} in {distribution.locate_file('')}"
+    if not found and not beside:
+        return CLEAN, f"{title}: all {len(distribution.files or ())} files are its own"
+    lines = [f"{title}: {len(found)} of {len(distribution.files or ())} files are not as installed"]
+    lines += [f"  {damage.path}: {damage.what}" for damage in found]
+    if beside:
+        lines.append(f"Also installed, with files of the same names: {', '.join(beside)}")
+        lines.append("Remove all of them and install the one you want, for instance:")
+        lines.append(f"  {python} -m pip uninstall --yes {' '.join([name, *beside])}")
+        lines.append(f"  {python} -m pip install {name}")
+    else:
+        lines.append("Another distribution has overwritten or removed them. Install it again:")
+        lines.append(f"  {python} -m pip install --force-reinstall --no-deps {name}")
+    return FINDINGS, "\n".join(lines)
+
+
+def _digest(path: Path, algorithm: str) -> str:
+    digest = hashlib.new(algorithm, path.read_bytes()).digest()
+    return base64.urlsafe_b64encode(digest).rstrip(b"=").decode("ascii")
+
+
+if __name__ == "__main__":
+    status, text = report(Path(__file__).stem.replace("_", "-"))
+    print(text)  # noqa: T201 - the command's answer
+    sys.exit(status)
