@@ -76,7 +76,7 @@ function(_monarch_kernel_command out source object depfile includes)
     endforeach()
     string(REPLACE ";" "," host "${MONARCH_PREFIX_MAPS}")
     set(command "${MONARCH_GPU_COMPILER}" -ccbin "${MONARCH_GPU_HOST_COMPILER}" -std=c++20 -O3
-                ${flags} "-Xcompiler=-fPIC,-fvisibility=hidden,${host}")
+                --expt-relaxed-constexpr ${flags} "-Xcompiler=-fPIC,-fvisibility=hidden,${host}")
   else()
     list(TRANSFORM GPU_ARCHITECTURES PREPEND "--offload-arch=" OUTPUT_VARIABLE flags)
     set(command "${CMAKE_COMMAND}" -E env HIP_PLATFORM=amd "${MONARCH_GPU_COMPILER}" -x hip
