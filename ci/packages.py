@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 import shlex
 import shutil
 import subprocess
@@ -25,20 +26,32 @@ _STDERR = 2
 class SystemPackage:
     """A Debian package, and what shows that the machine has what it carries.
 
-    `command` is looked up on PATH, `file` is an absolute path; one of them is given.
+    One of the others is given: a `command` on PATH, an absolute path of a `file`, or a library of
+    the compiler's own (`clang_library`), which lies where clang++ says.
     """
 
     name: str
     command: str = ""
     file: str = ""
+    clang_library: str = ""
 
     def present(self) -> bool:
         if self.command:
             return shutil.which(self.command) is not None
+        if self.clang_library:
+            return _clang_finds(self.clang_library)
         return Path(self.file).exists()
 
     def __str__(self) -> str:
-        return self.command or self.file
+        return self.command or self.file or self.clang_library
+
+
+def _clang_finds(library: str) -> bool:
+    if shutil.which("clang++") is None:
+        return False
+    query = ["clang++", f"--print-file-name={library}"]
+    answer = subprocess.run(query, capture_output=True, text=True, check=False).stdout.strip()
+    return Path(answer).is_absolute()  # a name it does not find comes back as it was given
 
 
 GXX = SystemPackage("g++", command="g++")
@@ -46,6 +59,9 @@ GIT = SystemPackage("git", command="git")
 PYTHON_HEADERS = SystemPackage("python3-dev", file=f"{sysconfig.get_path('include')}/Python.h")
 DOCTEST = SystemPackage("doctest-dev", file="/usr/include/doctest/doctest.h")
 CLANG = SystemPackage("clang", command="clang++")
+CLANG_RUNTIMES = SystemPackage(
+    "libclang-rt-dev", clang_library=f"libclang_rt.fuzzer-{platform.machine()}.a"
+)
 PODMAN = SystemPackage("podman", command="podman")
 RUNC = SystemPackage("runc", command="runc")
 MMDEBSTRAP = SystemPackage("mmdebstrap", command="mmdebstrap")
@@ -56,8 +72,9 @@ NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "build": _COMPILE,
     "tests": (*_COMPILE, DOCTEST),
     "cpp": (GXX, DOCTEST),
-    "sanitize": (GXX, CLANG, DOCTEST),
-    "fuzz": (GXX, CLANG),
+    "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
+    "fuzz": (GXX, CLANG, CLANG_RUNTIMES),
+    "bench": _COMPILE,
     "cibuildwheel": (GIT, PODMAN, RUNC, MMDEBSTRAP),
     "lint": (GIT,),
 }

@@ -1,0 +1,38 @@
+"""Session bench: the programs of benchmarks/, each with the requirements that it names itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import nox
+
+from ci import project
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def programs(folder: Path) -> list[Path]:
+    """Scripts that carry a PEP 723 block; modules without one are parts of them."""
+    return [
+        path
+        for path in sorted(folder.rglob("*.py"))
+        if "\n# /// script\n" in "\n" + path.read_text(encoding="utf-8")
+    ]
+
+
+def bench(session: nox.Session) -> None:
+    """Run the benchmarks named before any option, or all; options (--quick) go to each."""
+    names = [word for word in session.posargs if not word.startswith("-")]
+    options = [word for word in session.posargs if word.startswith("-")]
+    found = programs(project.ROOT / "benchmarks")
+    unknown = set(names) - {path.stem for path in found}
+    if unknown:
+        known = ", ".join(path.stem for path in found)
+        session.error(f"no benchmark {', '.join(sorted(unknown))}; there are: {known}")
+    for path in found:
+        if names and path.stem not in names:
+            continue
+        wanted = nox.project.load_toml(path).get("dependencies", [])
+        session.install(*project.run_time_requirements(), *wanted)
+        session.run("python", str(path), *options, env={"PYTHONPATH": str(project.ROOT)})
