@@ -1,0 +1,44 @@
+"""What a conversion knows beyond one file: release, map, options and the project's own names."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping as Map
+
+    from port.hipify.facts import Project
+    from port.hipify.mapping import Mapping
+    from port.hipify.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user chose; part of every cache key."""
+
+    rocm: str = "6.4"
+    defines: Map[str, str] = field(default_factory=dict)
+    """`-D`: macro name to value."""
+    include_dirs: tuple[str, ...] = ()
+    """`-I`, as given."""
+    extensions: tuple[str, ...] = ()
+    map_file: str | None = None
+    torch_map: bool = False
+    headers: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """Shared by all units of one conversion."""
+
+    options: Options
+    mapping: Mapping
+    cuda: Table
+    hip: Table
+    project: Project
+
+    @property
+    def release(self) -> str:
+        """The HIP release whose names may be emitted, such as `6.4`."""
+        return self.options.rocm

@@ -1,0 +1,100 @@
+"""One file under conversion: what rules look at."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from port.hipify import preprocess
+from port.hipify.findings import Finding, Severity
+from port.hipify.rewrite import Edit
+from port.hipify.scopes import Scopes
+from port.hipify.source import Source
+
+if TYPE_CHECKING:
+    from port.hipify.preprocess import Branch, Directive, Include, Macro
+
+
+class Unit(Source):
+    """A source file with its preprocessor pass and scopes, each computed when first asked for."""
+
+    @property
+    def is_kernel_file(self) -> bool:
+        """Whether nvcc compiles or includes this file as CUDA (`.cu`, `.cuh`)."""
+        return self.path.endswith((".cu", ".cuh", ".cu.in", ".cuh.in", ".cu.h"))
+
+    @cached_property
+    def directives(self) -> tuple[Directive, ...]:
+        """All preprocessor directives, in order."""
+        return preprocess.directives(self)
+
+    @cached_property
+    def includes(self) -> tuple[Include, ...]:
+        """All includes and `__has_include` tests, in order."""
+        return preprocess.includes(self, self.directives)
+
+    @cached_property
+    def macros(self) -> tuple[Macro, ...]:
+        """All `#define`s, in order."""
+        return preprocess.macros(self, self.directives)
+
+    @cached_property
+    def branches(self) -> tuple[Branch, ...]:
+        """The arms of all conditionals, in order of their first token."""
+        return preprocess.branches(self, self.directives)
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        """Namespaces, classes and functions by token."""
+        return Scopes(self, self.directives)
+
+    @cached_property
+    def _directive_starts(self) -> list[int]:
+        return [directive.first for directive in self.directives]
+
+    @cached_property
+    def _branch_starts(self) -> list[int]:
+        return [branch.first for branch in self.branches]
+
+    def directive_at(self, index: int) -> Directive | None:
+        """The directive that token `index` is part of."""
+        slot = bisect_right(self._directive_starts, index) - 1
+        if slot >= 0 and index < self.directives[slot].last:
+            return self.directives[slot]
+        return None
+
+    def branch_at(self, index: int) -> Branch | None:
+        """The innermost conditional arm that token `index` lies in."""
+        slot = bisect_right(self._branch_starts, index) - 1
+        branch = self.branches[slot] if slot >= 0 else None
+        while branch is not None and index >= branch.last:
+            branch = branch.parent
+        return branch
+
+    def edit(self, first: int, last: int, text: bytes, *, compat: tuple[str, ...] = ()) -> Edit:
+        """An edit that replaces tokens `[first, last)`."""
+        return Edit(self.tokens.starts[first], self.tokens.ends[last - 1], text, compat)
+
+    def finding(
+        self,
+        rule: str,
+        severity: Severity,
+        token: int,
+        message: str,
+        remedy: str,
+        *,
+        name: str | None = None,
+    ) -> Finding:
+        """A finding at token `token`, named for its text unless `name` is given."""
+        if name is None:
+            name = self.text(token).decode("utf-8", "replace")
+        offset = self.tokens.starts[token]
+        return self.finding_at(rule, severity, offset, name, message, remedy)
+
+    def finding_at(  # noqa: PLR0917 - a finding has these six parts
+        self, rule: str, severity: Severity, offset: int, name: str, message: str, remedy: str
+    ) -> Finding:
+        """A finding at a byte offset."""
+        line, column = self.position(offset)
+        return Finding(self.path, line, column, rule, severity, name, message, remedy)
