@@ -9,6 +9,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from port.hipify.rules import (
+    architecture,
+    arity,
+    assembly,
+    build_files,
+    enum_values,
+    environment,
+    jit,
+    kernel_arguments,
+    libcudacxx,
+    libraries,
+    lookups,
+    macro_includes,
+    members,
+    merges,
+    pasting,
+    strings,
+    torch_names,
+    warps,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
@@ -19,4 +40,29 @@ if TYPE_CHECKING:
 
     Rule: TypeAlias = Callable[[Unit, Context], Iterator[Finding | Edit]]
 
-RULES: tuple[Rule, ...] = ()
+_MODULES = (
+    libraries,
+    strings,
+    lookups,
+    environment,
+    macro_includes,
+    torch_names,
+    kernel_arguments,
+    warps,
+    assembly,
+    libcudacxx,
+    architecture,
+    pasting,
+    jit,
+    members,
+    arity,
+    enum_values,
+    merges,
+)
+
+RULES: tuple[Rule, ...] = tuple(module.rule for module in _MODULES)
+
+MEANINGS: dict[str, str] = {
+    rule: meaning for module in (*_MODULES, build_files) for rule, meaning in module.RULES.items()
+}
+"""Every rule id of this package and what it says; ids never change their meaning."""

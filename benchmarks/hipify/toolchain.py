@@ -1,0 +1,164 @@
+"""The compilers' view: clang, CUDA headers, HIP headers, and what the projects include besides."""
+
+from __future__ import annotations
+
+import shutil
+import sysconfig
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from corpus import CorpusError
+
+from port.hipify.tables_gen.fetch import Cache
+
+if TYPE_CHECKING:
+    from corpus import Project
+
+CUDA_WHEELS = (
+    "nvidia-cuda-runtime-cu12==12.6.77",
+    "nvidia-cuda-nvcc-cu12==12.6.77",
+    "nvidia-cuda-cccl-cu12==12.6.77",
+    "nvidia-cuda-nvrtc-cu12==12.6.77",
+    "nvidia-cuda-cupti-cu12==12.6.80",
+    "nvidia-cuda-profiler-api-cu12==12.6.77",
+    "nvidia-nvtx-cu12==12.6.77",
+    "nvidia-nvml-dev-cu12==12.9.79",
+    "nvidia-cublas-cu12==12.6.4.1",
+    "nvidia-curand-cu12==10.3.7.77",
+    "nvidia-cusparse-cu12==12.5.4.2",
+    "nvidia-cufft-cu12==11.3.0.4",
+    "nvidia-cusolver-cu12==11.7.1.2",
+    "nvidia-nccl-cu12==2.32.3",
+)
+HIP_64 = (
+    "libamdhip64-dev",
+    "libhsa-runtime-dev",
+    "libhipblas-common-dev",
+    "libhipblas-dev",
+    "libhipcub-dev",
+    "libhipfft-dev",
+    "libhiprand-dev",
+    "libhipsolver-dev",
+    "libhipsparse-dev",
+    "librccl-dev",
+    "librocblas-dev",
+    "librocfft-dev",
+    "librocprim-dev",
+    "librocrand-dev",
+    "librocsolver-dev",
+    "librocsparse-dev",
+    "librocthrust-dev",
+    "libroctx-dev",
+)
+HIP_71 = "triton==3.9.0"
+CLANGS = ("clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang")
+
+
+@dataclass(frozen=True, slots=True)
+class Toolchain:
+    """clang and the header trees of one run. `shared` maps a name of the corpus to its paths."""
+
+    clang: str
+    cuda: Path
+    hip: dict[str, Path]
+    shared: dict[str, dict[str, tuple[Path, ...]]]
+
+    def command(
+        self, project: Project, tree: Path, top: Path, unit: str, *, hip: str | None
+    ) -> list[str]:
+        """The syntax check of `unit` in `top`; as CUDA where `hip` is None.
+
+        `tree` is the whole distribution, for the headers that are not converted.
+        """
+        kernel = unit.endswith(".cu")
+        standard = [] if unit.endswith(".c") else [f"-std={project.std}"]
+        command = [self.clang, "-fsyntax-only", "-w", "-ferror-limit=1", *standard]
+        side = "cuda" if hip is None else "hip"
+        if hip is None:
+            if kernel:
+                command += ["-x", "cuda", "--cuda-host-only", "--cuda-gpu-arch=sm_80"]
+                command += ["-nocudalib", f"--cuda-path={self.cuda}"]
+            else:
+                command += [f"-I{self.cuda / 'include'}"]
+        else:
+            root = self.hip[hip]
+            command += ["-D__HIP_PLATFORM_AMD__", "-DHIP_ENABLE_WARP_SYNC_BUILTINS=1"]
+            if kernel:
+                command += ["-x", "hip", "--cuda-host-only", "--offload-arch=gfx942"]
+                command += ["-nogpulib", f"--rocm-path={root}"]
+        command += [f"-I{top / folder}" for folder in project.include]
+        if hip is not None:
+            command += ["-isystem", str(self.hip[hip] / "include")]
+        for name in project.system:
+            for folder in self.shared[name][side]:
+                command += ["-isystem", str(folder)]
+        command += [f"-D{define}" for define in project.define]
+        for folder in project.beside:
+            command += ["-isystem", str(tree / folder)]
+        for header in project.force_include:
+            command += ["-include", header]
+        return [*command, unit]
+
+
+def bring(cache: Path) -> Toolchain:
+    """Fetch every header tree into `cache` (once) and find a clang that knows gfx942."""
+    clang = next((name for name in CLANGS if shutil.which(name)), None)
+    if clang is None:
+        raise CorpusError("no clang on PATH: install clang-19 (Debian) or newer")
+    headers = Cache(cache / "headers")
+    cuda = _cuda(headers, cache / "cuda")
+    hip = {"6.4": headers.debian("sid", HIP_64) / "usr"}
+    overlay = cache / "hip-7.1"
+    if not overlay.exists():
+        partial = overlay.with_suffix(".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.copytree(hip["6.4"] / "include", partial / "include")
+        (source,) = headers.wheel(HIP_71).glob("**/backends/amd/include")
+        for name in ("hip", "hsa"):
+            shutil.copytree(source / name, partial / "include" / name, dirs_exist_ok=True)
+        partial.rename(overlay)
+    hip["7.1"] = overlay
+    return Toolchain(clang, cuda, hip, _shared(cache))
+
+
+def _cuda(headers: Cache, target: Path) -> Path:
+    """One tree in the shape of an installed toolkit, put together from the wheels."""
+    if target.exists():
+        return target
+    partial = target.with_suffix(".partial")
+    shutil.rmtree(partial, ignore_errors=True)
+    for wheel in CUDA_WHEELS:
+        for include in headers.wheel(wheel).glob("**/include"):
+            if include.parent.name != "nvvm":
+                shutil.copytree(include, partial / "include", dirs_exist_ok=True)
+    (partial / "nvvm" / "libdevice").mkdir(parents=True)
+    (partial / "bin").mkdir()
+    partial.rename(target)
+    return target
+
+
+def _shared(cache: Path) -> dict[str, dict[str, tuple[Path, ...]]]:
+    python = (Path(sysconfig.get_path("include")),)
+    return {
+        "python": {"cuda": python, "hip": python},
+        "torch": {
+            "cuda": _torch_paths(cache / "torch" / "cuda"),
+            "hip": _torch_paths(cache / "torch" / "hip"),
+        },
+    }
+
+
+def _torch_paths(top: Path) -> tuple[Path, ...]:
+    return (top, top / "torch" / "csrc" / "api" / "include")
+
+
+def unpack_torch_headers(wheel: Path, target: Path) -> None:
+    """Only the headers of a torch wheel, below `target`."""
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.startswith("torch/include/") and not name.endswith("/"):
+                path = target / name.removeprefix("torch/include/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.read(name))

@@ -1,0 +1,237 @@
+"""Numbers where an enumerator is meant: HIP's enumerators have other values."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from port.hipify.lexer import NUMBER
+from port.hipify.rules.calls import call_at
+from port.hipify.rules.tokens import word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from port.hipify.context import Context
+    from port.hipify.findings import Finding
+    from port.hipify.rewrite import Edit
+    from port.hipify.unit import Unit
+
+RULES = {
+    "enum-value": "An enumerator whose value differs in HIP is compared with a number",
+    "enum-number": "A number is used where an enumerator with another value in HIP is meant",
+}
+
+_COMPARES = frozenset((b"==", b"!=", b"<", b">", b"<=", b">="))
+_WRAPS = frozenset((b"(", b"+", b"{"))
+_CASTS = frozenset((b"static_cast", b"reinterpret_cast"))
+_INTEGER = re.compile(rb"^(?:0[xX][0-9a-fA-F']+|[0-9][0-9']*)[uUlL]*$")
+_REACH = 6
+
+
+def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
+    """Report compared, passed and cast numbers whose meaning changes."""
+    enums = _Enums(context)
+    for name in unit.names:
+        text = name.decode("latin-1")
+        kind = context.cuda.kind(text)
+        if kind == "enumerator":
+            if enums.differs(text):
+                yield from _compared(unit, enums, name)
+        elif kind in ("enum", "type"):
+            yield from _cast(unit, enums, name)
+        elif kind == "function":
+            yield from _passed(unit, context, enums, name)
+
+
+class _Enums:
+    """Values on both sides."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def value(self, name: str) -> int | None:
+        declaration = self._context.cuda.get(name)
+        return _number(declaration.value) if declaration else None
+
+    def hip_value(self, name: str) -> int | None:
+        """The value of HIP's enumerator for CUDA's `name`; None where there is none."""
+        entry = self._context.mapping.lookup(name)
+        if entry is None or not entry.target:
+            return None
+        declaration = self._context.hip.get(entry.target)
+        return _number(declaration.value) if declaration else None
+
+    def differs(self, name: str) -> bool:
+        """Whether both sides have a value and they differ."""
+        there = self.hip_value(name)
+        return there is not None and there != self.value(name)
+
+    def enum(self, type_name: str) -> str | None:
+        """The enumeration that a type name of CUDA's stands for."""
+        for _ in range(4):
+            type_name = type_name.removeprefix("enum ").removeprefix("const ").strip()
+            declaration = self._context.cuda.get(type_name)
+            if declaration is None:
+                return None
+            if declaration.kind == "enum":
+                return declaration.name
+            if declaration.kind != "type" or not declaration.value:
+                return None
+            type_name = declaration.value
+        return None
+
+    def meant(self, enum: str, value: int) -> str | None:
+        """CUDA's enumerator with `value` where the number is another one, or nothing, in HIP."""
+        name = _members(self._context, enum).get(value)
+        if name is None or self.hip_value(name) == value:
+            return None
+        return name
+
+
+def _members(context: Context, enum: str) -> dict[int, str]:
+    cached = _BY_ENUM.get(id(context.cuda))
+    if cached is None:
+        cached = {}
+        for name in context.cuda:
+            if context.cuda.kind(name) != "enumerator":
+                continue
+            declaration = context.cuda.get(name)
+            value = _number(declaration.value) if declaration else None
+            if declaration is not None and value is not None:
+                cached.setdefault(declaration.result, {}).setdefault(value, name)
+        _BY_ENUM[id(context.cuda)] = cached
+    return cached.get(enum, {})
+
+
+_BY_ENUM: dict[int, dict[str, dict[int, str]]] = {}
+
+
+def _compared(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
+    for index in unit.find(name):
+        number = _beside(unit, index, 1) or _beside(unit, index, -1)
+        if number is None:
+            continue
+        text = name.decode()
+        yield unit.finding(
+            "enum-value",
+            "error",
+            index,
+            f"{text} is compared with the number {word(unit, number)}; its value is "
+            f"{enums.value(text)} in CUDA and {enums.hip_value(text)} in HIP",
+            "compare with the enumerator, or translate stored numbers",
+        )
+
+
+def _beside(unit: Unit, index: int, step: int) -> int | None:
+    """The number that the expression around `index` is compared with, on one side."""
+    at = index + step
+    closing = (b")", b"}") if step > 0 else (b"(", b"{")
+    for _ in range(_REACH):
+        text = unit.text(at)
+        if text in _COMPARES and not (step < 0 and text == b">"):
+            break
+        if text in closing or (step < 0 and _is_cast_part(unit, at)):
+            at += step
+            continue
+        return None
+    else:
+        return None
+    at += step
+    while unit.text(at) in ((b"(", b"+") if step > 0 else (b")",)):
+        at += step
+    if unit.kind(at) == NUMBER and _INTEGER.match(unit.text(at)):
+        return at
+    return None
+
+
+def _is_cast_part(unit: Unit, at: int) -> bool:
+    """Whether a token before an enumerator is part of a cast: `static_cast<int>(` or `(int)`."""
+    return unit.text(at) in (b">", b"int", b"unsigned", b"<", b"static_cast", b")", b"long")
+
+
+def _cast(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
+    enum = enums.enum(name.decode("latin-1"))
+    if enum is None:
+        return
+    for index in unit.find(name):
+        number = _cast_number(unit, index)
+        if number is None:
+            continue
+        yield from _number_finding(unit, enums, enum, number, index)
+
+
+def _cast_number(unit: Unit, index: int) -> int | None:
+    """The literal that `static_cast<E>(N)`, `(E)N`, `E(N)` or `E{N}` turns into the enum."""
+    after = index + 1
+    if unit.text(after) == b">" and unit.text(after + 1) == b"(":
+        start = index - 2 if unit.text(index - 1) == b"enum" else index - 1
+        if unit.text(start) == b"<" and unit.text(start - 1) in _CASTS:
+            return _alone(unit, after + 1)
+    if unit.text(after) == b")":
+        at = after + 1
+        while unit.text(at) == b"(":
+            at += 1
+        before = unit.text(index - 1)
+        opens = before == b"(" or (before == b"enum" and unit.text(index - 2) == b"(")
+        return at if opens and _is_integer(unit, at) else None
+    if unit.text(after) in (b"(", b"{"):
+        return _alone(unit, after)
+    return None
+
+
+def _alone(unit: Unit, opening: int) -> int | None:
+    at = opening + 1
+    if _is_integer(unit, at) and unit.partner(opening) == at + 1:
+        return at
+    return None
+
+
+def _is_integer(unit: Unit, at: int) -> bool:
+    return unit.kind(at) == NUMBER and bool(_INTEGER.match(unit.text(at)))
+
+
+def _passed(unit: Unit, context: Context, enums: _Enums, name: bytes) -> Iterator[Finding]:
+    declaration = context.cuda.get(name.decode("latin-1"))
+    if declaration is None or not declaration.parameters:
+        return
+    places = [(n, enums.enum(kind)) for n, kind in enumerate(declaration.parameters)]
+    wanted = [(n, enum) for n, enum in places if enum is not None]
+    if not wanted:
+        return
+    for index in unit.find(name):
+        call = call_at(unit, index)
+        if call is None:
+            continue
+        for place, enum in wanted:
+            if place < len(call.arguments) and len(call.arguments[place]) == 1:
+                number = call.arguments[place][0]
+                if _is_integer(unit, number):
+                    yield from _number_finding(unit, enums, enum, number, number)
+
+
+def _number_finding(
+    unit: Unit, enums: _Enums, enum: str, number: int, at: int
+) -> Iterator[Finding]:
+    text = word(unit, number)
+    value = _number(text.rstrip("uUlL").replace("'", ""))
+    name = None if value is None else enums.meant(enum, value)
+    if name is None:
+        return
+    there = enums.hip_value(name)
+    said = f"{there} in HIP" if there is not None else "not there in HIP"
+    yield unit.finding(
+        "enum-number",
+        "error",
+        at,
+        f"the number {text} stands for {name} of {enum}, whose value is {said}",
+        f"write {name} instead of its number",
+        name=text,
+    )
+
+
+def _number(text: str) -> int | None:
+    try:
+        return int(text, 0)
+    except ValueError:
+        return None

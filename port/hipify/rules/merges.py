@@ -1,0 +1,164 @@
+"""CUDA names that become one HIP name in a place that wants them apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from port.hipify.lexer import IDENT
+from port.hipify.rules.tokens import word
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from port.hipify.context import Context
+    from port.hipify.findings import Finding
+    from port.hipify.rewrite import Edit
+    from port.hipify.unit import Unit
+
+RULES = {"merged-names": "Two CUDA names that have to differ become one HIP name"}
+
+_RECORDS = frozenset((b"struct", b"class", b"union", b"enum"))
+_LONGEST_SIGNATURE = 80
+
+
+def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
+    """Report equal case labels, equal overloads and equal specialisations."""
+    yield from _cases(unit, context)
+    yield from _signatures(unit, context)
+
+
+def _target(context: Context, name: str) -> str | None:
+    entry = context.mapping.lookup(name)
+    return entry.target if entry is not None else None
+
+
+def _cases(unit: Unit, context: Context) -> Iterator[Finding]:
+    for keyword in unit.find(b"switch"):
+        condition = unit.partner(keyword + 1)
+        if condition is None or unit.text(condition + 1) != b"{":
+            continue
+        closing = unit.partner(condition + 1)
+        if closing is None:
+            continue
+        seen: dict[str, str] = {}
+        for label in unit.find(b"case"):
+            if not condition < label < closing or unit.text(label + 2) != b":":
+                continue
+            name = word(unit, label + 1)
+            target = _target(context, name)
+            if target is None:
+                continue
+            other = seen.setdefault(target, name)
+            if other != name:
+                yield _merged(unit, label + 1, other, target, "case labels of one switch")
+
+
+def _signatures(unit: Unit, context: Context) -> Iterator[Finding]:
+    """Functions and specialisations that differ only by types that become one."""
+    types = {
+        name
+        for name in unit.names
+        if context.cuda.kind(name.decode("latin-1")) in ("type", "struct", "enum")
+    }
+    if len(types) < 2:
+        return
+    seen: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
+    for index in sorted(place for name in types for place in unit.find(name)):
+        found = _declared(unit, index)
+        if found is None:
+            continue
+        raw = _without_names(unit, *found)
+        place = str(_enclosing_brace(unit, found[0])).encode()
+        other = seen.setdefault((place, *(_renamed(context, text) for text in raw)), raw)
+        if other != raw:
+            pair = next(a for a, b in zip(other, raw, strict=True) if a != b)
+            target = _target(context, word(unit, index)) or ""
+            what = "overloads or specialisations"
+            yield _merged(unit, index, pair.decode("latin-1"), target, what)
+
+
+def _without_names(unit: Unit, first: int, last: int) -> tuple[bytes, ...]:
+    """The tokens of a signature without the names of its parameters."""
+    return tuple(
+        unit.text(at)
+        for at in range(first, last)
+        if not (
+            at > first
+            and unit.kind(at) == IDENT
+            and unit.text(at + 1) in (b",", b")", b"=")
+            and (unit.kind(at - 1) == IDENT or unit.text(at - 1) in (b"*", b"&", b"&&", b">"))
+        )
+    )
+
+
+def _renamed(context: Context, text: bytes) -> bytes:
+    target = _target(context, text.decode("latin-1"))
+    return target.encode() if target else text
+
+
+def _enclosing_brace(unit: Unit, index: int) -> int:
+    """The opening brace that `index` stands in, as a number; -1 at the top of the file."""
+    at = index
+    while at > 0:
+        at -= 1
+        text = unit.text(at)
+        if text in (b")", b"}", b"]"):
+            at = min(unit.partner(at) or 0, at)
+        elif text == b"{":
+            return at
+    return -1
+
+
+def _declared(unit: Unit, index: int) -> tuple[int, int] | None:
+    """The tokens of the overload or specialisation whose parameter or argument `index` is."""
+    at = index - 1
+    while index - at < _LONGEST_SIGNATURE and at >= 0:
+        text = unit.text(at)
+        if text in (b";", b"{", b"}", b"="):
+            return None
+        if text in (b")", b"]"):
+            at = min(unit.partner(at) or 0, at)
+        elif text == b"(":
+            return _function(unit, at)
+        elif text == b"<" and unit.kind(at - 1) == IDENT and unit.text(at - 2) in _RECORDS:
+            return _specialisation(unit, at)
+        at -= 1
+    return None
+
+
+def _function(unit: Unit, opening: int) -> tuple[int, int] | None:
+    """A function with a body: `type name(parameters) {`; the tokens from its name."""
+    closing = unit.partner(opening)
+    if closing is None or unit.kind(opening - 1) != IDENT:
+        return None
+    typed = unit.kind(opening - 2) == IDENT or unit.text(opening - 2) in (b"*", b"&", b">")
+    after = closing + 1
+    while unit.text(after) in (b"const", b"noexcept", b"override", b"final"):
+        after += 1
+    if not typed or unit.text(after) != b"{" or unit.text(opening - 2) in (b"return", b"else"):
+        return None
+    return opening - 1, closing + 1
+
+
+def _specialisation(unit: Unit, opening: int) -> tuple[int, int] | None:
+    """`struct Name<arguments> {` after `template <>`."""
+    at = opening
+    depth = 0
+    while at - opening < _LONGEST_SIGNATURE:
+        text = unit.text(at)
+        depth += (text == b"<") - (text.count(b">") if text in (b">", b">>") else 0)
+        if depth <= 0:
+            break
+        at += 1
+    return (opening - 1, at + 1) if unit.text(at + 1) in (b"{", b":", b"final") else None
+
+
+def _merged(unit: Unit, index: int, other: str, target: str, what: str) -> Finding:
+    name = word(unit, index)
+    return unit.finding(
+        "merged-names",
+        "error",
+        index,
+        f"{name} and {other} both become {target}, so these {what} are the same",
+        "keep one of them on HIP (guard the other with #ifndef __HIP_PLATFORM_AMD__)",
+    )

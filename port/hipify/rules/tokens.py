@@ -1,0 +1,33 @@
+"""What the rules share: tokens of one kind and the text of a literal."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from port.hipify.source import Source
+
+_LITERAL = re.compile(rb'^(?:u8|[uUL])?"(?P<text>(?:[^"\\]|\\[^\n])*)"$')
+
+
+def word(source: Source, index: int) -> str:
+    """Token `index` as text."""
+    return source.text(index).decode("utf-8", "replace")
+
+
+def of_kind(source: Source, kind: int) -> Iterator[int]:
+    """Indexes of the tokens of one kind, in order."""
+    kinds = source.tokens.kinds.tobytes()
+    index = kinds.find(kind)
+    while index >= 0:
+        yield index
+        index = kinds.find(kind, index + 1)
+
+
+def literal(source: Source, index: int) -> str | None:
+    """The text of the plain string literal at `index`, escapes as written; None for others."""
+    match = _LITERAL.match(source.text(index))
+    return match["text"].decode("utf-8", "replace") if match else None

@@ -1,0 +1,1 @@
+inline int setting() { return 3; }

@@ -1,0 +1,1 @@
+inline int own_cuda() { return 1; }

@@ -1,0 +1,1 @@
+inline int helper() { return 2; }

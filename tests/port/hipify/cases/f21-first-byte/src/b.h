@@ -1,0 +1,2 @@
+cuuint64_t pages(void);
+extern cudaEvent_t

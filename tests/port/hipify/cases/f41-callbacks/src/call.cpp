@@ -1,0 +1,3 @@
+#include "call.h"
+host_fn a;
+stream_fn b = done;

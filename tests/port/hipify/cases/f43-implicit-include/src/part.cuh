@@ -1,0 +1,2 @@
+#pragma once
+__device__ inline int where() { return threadIdx.x; }

@@ -1,0 +1,3 @@
+#include <vector_functions.h>
+#include <cuda_egl_interop.h>
+int n;

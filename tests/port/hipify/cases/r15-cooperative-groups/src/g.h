@@ -1,0 +1,2 @@
+#include <cooperative_groups.h>
+namespace cg = cooperative_groups;

@@ -1,0 +1,157 @@
+"""Runs the converter as a user does and reads its report; judges the cases of this folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+HEADERS_VARIABLE = "PORT_TEST_HIP_HEADERS"
+"""`6.4=/prefix:7.1=/prefix`: folders that hold `include/hip/hip_runtime.h` of each release."""
+
+_COMMENT = re.compile(
+    r'(?P<keep>(?:u8|[uUL])?R"(?P<fence>[^ ()\\\s"]{0,16})\(.*?\)(?P=fence)"'
+    r'|"(?:[^"\\\n]|\\\r?\n|\\.)*"|(?<![0-9A-Fa-f])\'(?:[^\'\\\n]|\\.)*\')'
+    r"|//(?:[^\\\n]|\\\r?\n|\\)*|/\*.*?(?:\*/|\Z)",
+    re.DOTALL,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Conversion:
+    """One finished run: exit status, the `--json` object and what it wrote on stderr."""
+
+    status: int
+    report: dict[str, Any]
+    stderr: str
+    out: Path
+
+    def at(self, place: str) -> list[dict[str, Any]]:
+        """The findings at `file:line`."""
+        file, _, line = place.rpartition(":")
+        return [f for f in self.report["findings"] if f["file"] == file and f["line"] == int(line)]
+
+    def text(self, file: str) -> str:
+        """An output file without its comments."""
+        text = (self.out / file).read_bytes().decode("latin-1")
+        return _COMMENT.sub(lambda match: match.group("keep") or " ", text)
+
+
+def convert(source: Path, out: Path, *arguments: str) -> Conversion:
+    """`python -m port.hipify SOURCE -o OUT --json` with `arguments`, in a process of its own."""
+    command = [sys.executable, "-m", "port.hipify", str(source), "-o", str(out), "--json"]
+    environment = dict(os.environ, PYTHONPATH=str(REPOSITORY))
+    done = subprocess.run(
+        [*command, *arguments], capture_output=True, text=True, env=environment, check=False
+    )
+    try:
+        report = json.loads(done.stdout)
+    except json.JSONDecodeError:
+        raise AssertionError(f"status {done.returncode}, no report: {done.stderr}") from None
+    return Conversion(done.returncode, report, done.stderr, out)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A folder with `src/` and `expect.json`."""
+
+    folder: Path
+    expect: dict[str, Any]
+
+    def faults(self, run: Conversion) -> list[str]:
+        """What does not hold after `run`, in words."""
+        faults = []
+        if run.status not in self.expect["exit"]:
+            faults.append(f"exit status {run.status}, wanted one of {self.expect['exit']}")
+        if "Traceback" in run.stderr:
+            faults.append(f"traceback: {run.stderr}")
+        for place in self.expect["quiet"]:
+            faults += [f"{place} is reported: {_words(f)}" for f in run.at(place)]
+        for check in self.expect["checks"]:
+            if not any(_holds(condition, run) for condition in check["any"]):
+                faults.append(f"{check['why']}: {check['any']}")
+        source = self.folder / "src"
+        for path in source.rglob("*"):
+            if path.is_file() and not (run.out / path.relative_to(source)).is_file():
+                faults.append(f"no output for {path.relative_to(source)}")
+        return faults
+
+
+def cases(folder: Path) -> list[Case]:
+    """Every case below `folder`, by name."""
+    return [
+        Case(path.parent, json.loads(path.read_text(encoding="utf-8")))
+        for path in sorted(folder.glob("*/expect.json"))
+    ]
+
+
+def judged_by_compiler(condition: dict[str, Any]) -> bool:
+    """Whether `condition` needs a compiler and headers that this machine lacks."""
+    return "syntax" in condition and (_clang() is None or not _headers())
+
+
+def _holds(condition: dict[str, Any], run: Conversion) -> bool:
+    if "report" in condition:
+        about = re.compile(condition.get("about", ""), re.IGNORECASE)
+        return any(f["rule"] and about.search(_words(f)) for f in run.at(condition["report"]))
+    if "syntax" in condition:
+        if judged_by_compiler(condition):
+            return True
+        return any(_compiles(run.out, condition["syntax"], hip) for hip in condition["hip"])
+    path = run.out / condition["file"]
+    text = path.read_bytes().decode("latin-1")
+    if not condition.get("raw"):
+        text = run.text(condition["file"])
+    return all(re.search(p, text) for p in condition.get("has", ())) and not any(
+        re.search(p, text) for p in condition.get("lacks", ())
+    )
+
+
+def _words(finding: dict[str, Any]) -> str:
+    return " ".join(str(value) for value in finding.values())
+
+
+def _compiles(out: Path, file: str, hip: str) -> bool:
+    prefix = _headers().get(hip)
+    clang = _clang()
+    if prefix is None or clang is None:
+        return False
+    command = [clang, "-fsyntax-only", "-w", "-D__HIP_PLATFORM_AMD__"]
+    command += ["-DHIP_ENABLE_WARP_SYNC_BUILTINS=1", f"-I{out}", f"-I{prefix}/include"]
+    if not file.endswith(".c"):
+        command.append("-std=c++17")
+    if file.endswith(".cu"):
+        command += ["-x", "hip", "--cuda-host-only", "--offload-arch=gfx942", "-nogpulib"]
+        command.append(f"--rocm-path={prefix}")
+    done = subprocess.run([*command, file], cwd=out, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+@cache
+def _clang() -> str | None:
+    names = ["clang", *(f"clang-{n}" for n in range(30, 16, -1))]
+    for name in names:
+        path = shutil.which(name)
+        if path is None:
+            continue
+        probe = [path, "-x", "hip", "--offload-arch=gfx942", "-nogpulib", "-nogpuinc", "-E", "-"]
+        if subprocess.run(probe, input=b"", capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
+@cache
+def _headers() -> dict[str, Path]:
+    found = {}
+    for part in filter(None, os.environ.get(HEADERS_VARIABLE, "").split(":")):
+        release, _, prefix = part.partition("=")
+        found[release] = Path(prefix)
+    return found
