@@ -10,7 +10,7 @@ import nox
 sys.path.insert(0, str(Path(__file__).parent))
 
 from ci import bench as benchmarks
-from ci import checks, packages, suite
+from ci import checks, packages, suite, wheels
 from ci import cpp as core
 from ci import fuzz as fuzzing
 
@@ -66,3 +66,42 @@ def bench(session: nox.Session) -> None:
     """Benchmarks; -- NAME… --quick picks some and shortens them."""
     packages.ensure("bench")
     benchmarks.bench(session)
+
+
+@nox.session(name="build-cpu")
+def build_cpu(session: nox.Session) -> None:
+    """The monarch-cpu wheel: built, repaired, verified, installed, run."""
+    packages.ensure("build")
+    wheels.build(session, "cpu")
+
+
+@nox.session(name="build-cuda")
+def build_cuda(session: nox.Session) -> None:
+    """The monarch-cuda wheel, with the installed CUDA or PyPI's."""
+    packages.ensure("build")
+    wheels.build(session, "cuda")
+
+
+@nox.session(name="build-rocm")
+def build_rocm(session: nox.Session) -> None:
+    """The monarch-rocm wheel, with the ROCm found or Debian's; -- --rocm 6.4 picks one."""
+    packages.ensure("build")
+    wheels.build(session, "rocm")
+
+
+@nox.session
+def hipify(session: nox.Session) -> None:
+    """Regenerate native/hip from native/cuda."""
+    wheels.hipify(session)
+
+
+@nox.session
+def verify(session: nox.Session) -> None:
+    """Verify the wheels in dist, or those named after --, and that native/hip is fresh."""
+    wheels.verify(session)
+
+
+@nox.session(name="wheel-test")
+def wheel_test(session: nox.Session) -> None:
+    """Install what is in dist by name into clean environments, and run it."""
+    wheels.wheel_test(session)

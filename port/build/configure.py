@@ -85,11 +85,6 @@ def _defaults(request: Request, toolchain: Toolchain | None) -> dict[str, list[s
     # One folder for each platform and interpreter, so that a second build is a warm one.
     return {
         "build-dir": f"build/{label}-{{state}}-{{wheel_tag}}",
-        "wheel.packages": [
-            "runtime/monarch",
-            f"runtime/monarch_{request.platform}",
-            "port",
-        ],
     }
 
 
