@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from port.hipify.mapping import Mapping
     from port.hipify.tables import Table
 
+VERSION = 1
+"""Of the conversion: raised when the same input may give another output."""
+
 
 @dataclass(frozen=True, slots=True)
 class Options:
@@ -37,6 +40,10 @@ class Context:
     cuda: Table
     hip: Table
     project: Project
+    root: str
+    """The real path of the source folder."""
+    runtime_files: frozenset[str] = frozenset()
+    """Files of the tree that include the whole HIP runtime header, themselves or through others."""
 
     @property
     def release(self) -> str:

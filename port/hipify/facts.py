@@ -8,14 +8,15 @@ has no such name: then it only must not be reported as unknown.
 
 from __future__ import annotations
 
+import posixpath
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from port.hipify.lexer import IDENT
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Collection, Container, Iterable, Mapping
 
     from port.hipify.unit import Unit
 
@@ -53,6 +54,8 @@ class Facts:
     """Those of `declared` that are more than a function's prototype."""
     imported: frozenset[tuple[bytes, bytes]] = frozenset()
     """(namespace, name) pairs of `using ::name` inside a namespace."""
+    includes: tuple[tuple[str, bool], ...] = ()
+    """(path, angled) of each include."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,26 @@ class Project:
     owned: frozenset[tuple[bytes, bytes]] = frozenset()
     declared: frozenset[bytes] = frozenset()
     defined: frozenset[bytes] = frozenset()
+    imported: frozenset[tuple[bytes, bytes]] = frozenset()
     owned_names: frozenset[bytes] = frozenset()
     files: frozenset[str] = frozenset()
     """Every input's path, relative to the source folder."""
+    tails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Paths of `files` by file name."""
+
+    def by_tail(self, path: str) -> str | None:
+        """The first file of the tree whose path ends with the components of `path`."""
+        path = posixpath.normpath(path)
+        while path.startswith("../"):
+            path = path[3:]
+        for each in self.tails.get(posixpath.basename(path), ()):
+            if each == path or each.endswith("/" + path):
+                return each
+        return None
 
     @classmethod
     def of(
-        cls, facts: Iterable[Facts], files: Iterable[str] = (), macros: Iterable[str] = ()
+        cls, facts: Iterable[Facts], files: Collection[str] = (), macros: Iterable[str] = ()
     ) -> Project:
         """Join the facts of all files; `macros` are the `-D` names."""
         owned: set[tuple[bytes, bytes]] = set()
@@ -80,10 +96,19 @@ class Project:
             declared |= each.declared
             defined |= each.defined
             imported |= each.imported
+        tails: dict[str, tuple[str, ...]] = {}
+        for path in sorted(files):
+            name = posixpath.basename(path)
+            tails[name] = (*tails.get(name, ()), path)
         owned -= imported
-        names = frozenset(name for _, name in owned)
         return cls(
-            frozenset(owned), frozenset(declared), frozenset(defined), names, frozenset(files)
+            frozenset(owned),
+            frozenset(declared),
+            frozenset(defined),
+            frozenset(imported),
+            frozenset(name for _, name in owned),
+            frozenset(files),
+            tails,
         )
 
 
@@ -118,7 +143,10 @@ def gather(unit: Unit, known: Container[str]) -> Facts:
                     owned.add((scope.name, name))
                 elif scope.kind == "class":
                     owned.add((b"", name))
-    return Facts(frozenset(owned), frozenset(declared), frozenset(defined), frozenset(imported))
+    named = tuple((each.path, each.angled) for each in unit.includes if each.path and not each.test)
+    return Facts(
+        frozenset(owned), frozenset(declared), frozenset(defined), frozenset(imported), named
+    )
 
 
 def _is_import(unit: Unit, index: int) -> bool:

@@ -15,14 +15,17 @@ from port.hipify.source import Source
 if TYPE_CHECKING:
     from port.hipify.preprocess import Branch, Directive, Include, Macro
 
+KERNEL_SUFFIXES = (".cu", ".cuh", ".cu.in", ".cuh.in", ".cu.h")
+"""What nvcc compiles, or includes, as CUDA."""
+
 
 class Unit(Source):
     """A source file with its preprocessor pass and scopes, each computed when first asked for."""
 
     @property
     def is_kernel_file(self) -> bool:
-        """Whether nvcc compiles or includes this file as CUDA (`.cu`, `.cuh`)."""
-        return self.path.endswith((".cu", ".cuh", ".cu.in", ".cuh.in", ".cu.h"))
+        """Whether nvcc compiles or includes this file as CUDA (`KERNEL_SUFFIXES`)."""
+        return self.path.endswith(KERNEL_SUFFIXES)
 
     @cached_property
     def directives(self) -> tuple[Directive, ...]:

@@ -1,0 +1,300 @@
+"""The output folder: written as a whole or not at all, and never anything outside of it.
+
+New contents are staged in `OUT/.hipify/stage-…`, so that a full disk or a kill leaves every output
+as it was; then each file is renamed into place. Which files are this tool's is in the manifest,
+and before the first rename in `pending.json`, so that a run after a kill knows its own. Writers of
+one folder take turns on a lock of the record folder itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import stat
+import tempfile
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from port.errors import InputError, LimitError
+from port.hipify.findings import Finding
+from port.hipify.tree import RECORD_FOLDER
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+MANIFEST = f"{RECORD_FOLDER}/manifest.json"
+_PENDING = f"{RECORD_FOLDER}/pending.json"
+_STAGE = "stage-"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a run would do, or did, to an output folder. Paths are relative to it."""
+
+    written: tuple[str, ...]
+    pruned: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    @property
+    def any(self) -> bool:
+        """Whether there is a difference at all."""
+        return bool(self.written or self.pruned)
+
+
+def digest(data: bytes) -> str:
+    """The SHA-256 of `data` in hexadecimal."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def check_places(source: Path, out: Path) -> None:
+    """Raise InputError where one of the two folders lies in the other, by whatever name."""
+    inner, outer = os.path.realpath(source), os.path.realpath(out)
+    if not os.path.isdir(inner):
+        inner = os.path.dirname(inner)
+        if _same(inner, outer):
+            raise InputError(f"{out} is the folder of {source}; wanted an output folder elsewhere")
+        if _contains(outer, inner):
+            raise InputError(f"{source} lies in the output folder {out}; choose another folder")
+        return
+    if _same(inner, outer):
+        raise InputError(f"{out} is the source folder itself; wanted an output folder elsewhere")
+    if _contains(inner, outer):
+        raise InputError(f"{out} lies in the source folder {source}; choose a folder beside it")
+    if _contains(outer, inner):
+        raise InputError(f"{source} lies in the output folder {out}; choose a folder beside it")
+
+
+def _same(one: str, other: str) -> bool:
+    if one == other:
+        return True
+    return os.path.exists(one) and os.path.exists(other) and os.path.samefile(one, other)
+
+
+def _contains(outer: str, inner: str) -> bool:
+    """Whether `inner` lies below `outer`, also where a file system spells a folder in two ways."""
+    parent = os.path.dirname(inner)
+    while True:
+        if _same(outer, parent):
+            return True
+        above = os.path.dirname(parent)
+        if above == parent:
+            return False
+        parent = above
+
+
+def read_manifest(out: Path) -> dict[str, Any]:
+    """The record of the last run, empty where there is none that can be read."""
+    return _read_json(out, MANIFEST)
+
+
+def _read_json(out: Path, name: str) -> dict[str, Any]:
+    try:
+        data = json.loads((out / name).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
+    """What writing `outputs` to `out` would change."""
+    findings: list[Finding] = []
+    ours = _ours(out)
+    written = []
+    for path, (data, mode) in outputs.items():
+        state = _state(out, path, data, mode)
+        if state == "other" and path not in ours:
+            findings.append(
+                _problem(
+                    path,
+                    "output-foreign",
+                    "stands in the output folder and was not written by hipify",
+                    "move it away, or choose another output folder",
+                )
+            )
+        elif state == "blocked":
+            findings.append(
+                _problem(
+                    path,
+                    "output-blocked",
+                    "a link or folder in the output folder is in the way",
+                    "remove it, or choose another output folder",
+                )
+            )
+        elif state != "same":
+            written.append(path)
+    pruned = []
+    for path in sorted(set(ours) - set(outputs)):
+        current = _current(out, path)
+        if current is None:
+            continue
+        if digest(current) == ours[path]:
+            pruned.append(path)
+        else:
+            findings.append(
+                _problem(
+                    path,
+                    "output-edited",
+                    "has no source any more, but was edited by hand",
+                    "remove it if the edits are not wanted",
+                )
+            )
+    return Changes(tuple(written), tuple(pruned), tuple(findings))
+
+
+def _problem(path: str, rule: str, message: str, remedy: str) -> Finding:
+    return Finding(path, 0, 0, rule, "error", path.rsplit("/", 1)[-1], message, remedy)
+
+
+def _ours(out: Path) -> dict[str, str]:
+    """Hash by path of what earlier runs wrote, finished or not."""
+    found: dict[str, str] = {}
+    for name in (MANIFEST, _PENDING):
+        files = _read_json(out, name).get("files", {})
+        if isinstance(files, dict):
+            for path, entry in files.items():
+                if _is_safe(path) and isinstance(entry, dict):
+                    found[path] = str(entry.get("output", ""))
+    return found
+
+
+def _is_safe(path: str) -> bool:
+    parts = path.split("/")
+    return not path.startswith("/") and ".." not in parts and parts[0] != RECORD_FOLDER
+
+
+def _blocked(out: Path, path: str) -> bool:
+    """Whether a folder of `path` below `out` is a link or a file."""
+    place = os.fspath(out)
+    for part in path.split("/")[:-1]:
+        place = os.path.join(place, part)
+        try:
+            mode = os.lstat(place).st_mode
+        except OSError:
+            return False
+        if not stat.S_ISDIR(mode):
+            return True
+    return False
+
+
+def _current(out: Path, path: str) -> bytes | None:
+    """The bytes of the regular file at `path`, None where there is none."""
+    if _blocked(out, path):
+        return None
+    try:
+        with open(os.open(out / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+            return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    except OSError:
+        return None
+
+
+def _state(out: Path, path: str, data: bytes, mode: int) -> str:
+    if _blocked(out, path):
+        return "blocked"
+    try:
+        status = os.lstat(out / path)
+    except OSError:
+        return "absent"
+    if not stat.S_ISREG(status.st_mode):
+        return "blocked"
+    if status.st_size != len(data) or _current(out, path) != data:
+        return "other"
+    return "same" if stat.S_IMODE(status.st_mode) == _output_mode(mode) else "mode"
+
+
+def _output_mode(mode: int) -> int:
+    return (mode & 0o777) | 0o600
+
+
+def write(
+    out: Path, outputs: Mapping[str, tuple[bytes, int]], manifest: Mapping[str, Any]
+) -> Changes:
+    """Bring `out` to `outputs` and record `manifest`; what is equal already is not touched.
+
+    Raises LimitError when the disk is full and InputError where the folder cannot be written; the
+    outputs are then as they were.
+    """
+    try:
+        (out / RECORD_FOLDER).mkdir(parents=True, exist_ok=True)
+        with _locked(out / RECORD_FOLDER):
+            return _write_locked(out, outputs, manifest)
+    except OSError as error:
+        if error.errno in _FULL:
+            raise LimitError(
+                f"no space left for the outputs in {out}; nothing was changed"
+            ) from None
+        raise InputError(f"{out} cannot be written: {error.strerror} ({error.filename})") from None
+
+
+@contextlib.contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _write_locked(
+    out: Path, outputs: Mapping[str, tuple[bytes, int]], manifest: Mapping[str, Any]
+) -> Changes:
+    record = out / RECORD_FOLDER
+    for left in record.glob(f"{_STAGE}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    changes = plan(out, outputs)
+    refused = {finding.file for finding in changes.findings}
+    kept = {path: entry for path, entry in manifest["files"].items() if path not in refused}
+    recorded = json.dumps({**manifest, "files": kept}, indent=1, sort_keys=True).encode() + b"\n"
+    same_record = _current(record, "manifest.json") == recorded
+    if not changes.any and same_record:
+        return changes
+    stage = tempfile.mkdtemp(prefix=_STAGE, dir=record)
+    try:
+        for number, path in enumerate(changes.written):
+            data, mode = outputs[path]
+            _stage(os.path.join(stage, str(number)), data, _output_mode(mode))
+        _stage(os.path.join(stage, "manifest"), recorded, 0o644)
+        pending = {
+            "files": {
+                path: {"output": kept[path]["output"]} for path in changes.written if path in kept
+            }
+        }
+        _stage(os.path.join(stage, "pending"), json.dumps(pending).encode(), 0o644)
+        os.replace(os.path.join(stage, "pending"), out / _PENDING)
+        for number, path in enumerate(changes.written):
+            target = out / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.replace(os.path.join(stage, str(number)), target)
+        for path in changes.pruned:
+            _prune(out, path)
+        os.replace(os.path.join(stage, "manifest"), out / MANIFEST)
+        (out / _PENDING).unlink()
+    finally:
+        shutil.rmtree(stage, ignore_errors=True)
+    return changes
+
+
+def _stage(place: str, data: bytes, mode: int) -> None:
+    handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+    with open(handle, "wb") as file:
+        file.write(data)
+        os.fchmod(file.fileno(), mode)
+
+
+def _prune(out: Path, path: str) -> None:
+    """Remove an output and the folders that it leaves empty."""
+    (out / path).unlink(missing_ok=True)
+    for folder in (out / path).relative_to(out).parents:
+        if folder.name == "":
+            break
+        try:
+            (out / folder).rmdir()
+        except OSError:
+            break

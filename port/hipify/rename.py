@@ -1,0 +1,143 @@
+"""The renaming of identifiers, and the report of every CUDA name that stays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from port.hipify.facts import LOOKS_LIKE_CUDA
+from port.hipify.lexer import IDENT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from port.hipify.context import Context
+    from port.hipify.findings import Finding
+    from port.hipify.mapping import Entry
+    from port.hipify.rewrite import Edit
+    from port.hipify.unit import Unit
+
+_TEXT_DIRECTIVES = frozenset({b"error", b"warning", b"pragma", b"line", b"ident"})
+_CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef"})
+_TAG_KEYS = frozenset({b"struct", b"union", b"enum"})
+
+
+def rename(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
+    """The edits that rename every CUDA name of `unit`, and a finding for each one that stays."""
+    lookup = context.mapping.lookup
+    for name, places in unit.names.items():
+        text = name.decode("utf-8", "surrogateescape")
+        entry = lookup(text)
+        if entry is not None:
+            if entry.target != text:
+                for index in places:
+                    yield from _known(unit, context, index, name, entry)
+        elif LOOKS_LIKE_CUDA.fullmatch(name) and name not in context.project.declared:
+            for index in places:
+                yield from _unknown(unit, index)
+
+
+def _known(
+    unit: Unit, context: Context, index: int, name: bytes, entry: Entry
+) -> Iterator[Finding | Edit]:
+    directive = unit.directive_at(index)
+    if directive is not None and directive.name in _TEXT_DIRECTIVES:
+        return
+    place = _own_place(unit, context, index, name)
+    if place == "own":
+        yield unit.finding(
+            "own-name",
+            "note",
+            index,
+            f"{entry.name} is the project's own name here and stays",
+            "rename it if CUDA's is meant",
+        )
+    elif place == "foreign":
+        yield unit.finding(
+            "qualified-name",
+            "error",
+            index,
+            f"CUDA's {entry.name} has no such qualifier, and the tree declares none",
+            "give the folder of the header that declares it with -I",
+        )
+    elif entry.target is None:
+        if not LOOKS_LIKE_CUDA.fullmatch(name) and not _is_cuda_use(unit, context, index, name):
+            return
+        if name in context.project.defined:
+            return
+        since = f"; HIP has it from {entry.since} on" if entry.since else ""
+        yield unit.finding(
+            "no-counterpart",
+            "error",
+            index,
+            f"{entry.name} has no counterpart in HIP {context.release}{since}",
+            entry.note or "guard the code that needs it, or give a name for it with --map",
+        )
+    else:
+        yield _replacement(unit, context, index, entry, entry.target)
+
+
+def _replacement(unit: Unit, context: Context, index: int, entry: Entry, target: str) -> Edit:
+    first = index
+    # A tag that becomes a plain typedef loses its `struct` or `enum`.
+    if unit.text(index - 1) in _TAG_KEYS and context.hip.kind(target) == "type":
+        first = index - 1
+    compat = (entry.name,) if entry.how == "compat" else ()
+    return unit.edit(first, index + 1, target.encode("utf-8", "surrogateescape"), compat=compat)
+
+
+def _is_cuda_use(unit: Unit, context: Context, index: int, name: bytes) -> bool:
+    """Whether a name that is a common word, too, is used as CUDA's: as a call, or spelled `__…`."""
+    if name in context.project.declared:
+        return False
+    return name.startswith(b"__") and unit.text(index - 1) not in (b".", b"->", b"::")
+
+
+def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
+    """`own` where the project's name is meant, `foreign` where some unknown one is, else empty."""
+    before = unit.text(index - 1)
+    if before in (b".", b"->", b"->*", b".*"):
+        return "own" if name in context.project.owned_names else ""
+    if before == b"::":
+        if unit.kind(index - 2) != IDENT or unit.text(index - 2) in _NO_QUALIFIERS:
+            return ""
+        qualifier = unit.text(index - 2)
+        if (qualifier, name) in context.project.owned:
+            return "own"
+        if (qualifier, name) in context.project.imported:
+            return ""
+        if context.mapping.lookup(qualifier.decode("utf-8", "replace")) is not None:
+            return ""
+        return "foreign"
+    if name not in context.project.owned_names:
+        return ""
+    for owner in unit.scopes.at(index).owners():
+        if (owner, name) in context.project.owned:
+            return "own"
+    return ""
+
+
+_NO_QUALIFIERS = frozenset({b"return", b"else", b"case", b"using", b"throw", b"typename", b"new"})
+
+
+def _unknown(unit: Unit, index: int) -> Iterator[Finding]:
+    if unit.text(index - 1) in (b".", b"->", b"::", b"->*", b".*"):
+        return
+    directive = unit.directive_at(index)
+    if directive is not None and directive.name in _TEXT_DIRECTIVES:
+        return
+    if directive is not None and directive.name in (*_CONDITIONALS, b"undef"):
+        yield unit.finding(
+            "unknown-macro",
+            "warning",
+            index,
+            "a condition on a name that looks like CUDA's and that nothing in the tree defines",
+            "define it for the converted build as well, or give it with -D",
+        )
+        return
+    yield unit.finding(
+        "unknown-name",
+        "error",
+        index,
+        "looks like a name of CUDA's, but is neither one that is known nor declared in the tree",
+        "give the folder of the header that declares it with -I, or a name for it with --map",
+    )
