@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from port.hipify import naming, tables
+from port.hipify import compat, naming, signature, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -81,6 +81,7 @@ class Mapping:
         self.release = tables.nearest_release(release)
         self.overrides = dict(overrides or {})
         self._names: dict[str, Entry | None] = {}
+        self._renamed: dict[str, Entry | None] = {}
         self._includes: dict[str, IncludeEntry | None] = {}
 
     @cached_property
@@ -96,8 +97,29 @@ class Mapping:
     def lookup(self, name: str) -> Entry | None:
         """What becomes of the identifier `name`; None where it is no name of CUDA's."""
         if name not in self._names:
-            self._names[name] = self._lookup(name)
+            self._names[name] = self._carried(name) or self.renamed(name)
         return self._names[name]
+
+    def target_of(self, name: str) -> str | None:
+        """The HIP name of a CUDA name, whatever the compat header has for it."""
+        entry = self.renamed(name)
+        return entry.target if entry is not None else None
+
+    def target_declaration(self, name: str) -> tables.Declaration | None:
+        """What HIP declares for the CUDA function `name`; None where there is no such function."""
+        target = self.target_of(name)
+        declared = self.hip.get(target) if target else None
+        return declared if declared is not None and declared.kind == "function" else None
+
+    def is_public_name_of(self, name: str, base: str) -> bool:
+        """Whether `base` is only a macro for `name`, as cuMemAlloc is for cuMemAlloc_v2."""
+        declared = self.cuda.get(base)
+        return declared is not None and declared.value == name
+
+    def same_type(self, cuda: str, hip: str) -> bool:
+        """Whether the CUDA type `cuda` is the HIP type `hip` under its other name."""
+        mine, theirs = signature.shape(cuda, self.cuda), signature.shape(hip, self.hip)
+        return signature.fit(mine, theirs, self.target_of, self.hip) is signature.Fit.SAME
 
     def include(self, path: str) -> IncludeEntry | None:
         """What becomes of `#include <path>`; None where it is no header of CUDA's.
@@ -116,7 +138,22 @@ class Mapping:
         target, note = _target_of(rule)
         return Entry(name, target, "namespace", "exception" if target else "none", note=note)
 
-    def _lookup(self, name: str) -> Entry | None:
+    def _carried(self, name: str) -> Entry | None:
+        if name in self.overrides:
+            return None
+        piece = compat.find(name, self)
+        if piece is None:
+            return None
+        kind = self.cuda.kind(name) or "name"
+        return Entry(name, piece.target, kind, "compat", note=piece.note, symbol=piece.symbol)
+
+    def renamed(self, name: str) -> Entry | None:
+        """What a rename alone makes of `name`, without the compat header."""
+        if name not in self._renamed:
+            self._renamed[name] = self._rename(name)
+        return self._renamed[name]
+
+    def _rename(self, name: str) -> Entry | None:
         kind = self.cuda.kind(name)
         if name in self.overrides:
             return Entry(name, self.overrides[name], kind or "name", "override")

@@ -1,0 +1,322 @@
+"""The compat header: what a rename cannot carry, as C and C++ for one HIP release.
+
+`CUdeviceptr` is an integer in CUDA and a pointer in HIP. The header keeps it an integer, of 64 bits
+as in CUDA, and wraps each call that takes one; the wrappers are made from the prototypes of both
+sides and cast every argument to the type HIP declares. Calls that take other arguments on the two
+sides are written by hand in `data/compat.toml`. Only the pieces that a tree uses are written.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from packaging.version import Version
+
+from port.hipify import naming, signature
+from port.hipify.signature import Fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from collections.abc import Mapping as Dict
+
+    from port.hipify.mapping import Mapping
+    from port.hipify.tables import Declaration
+
+HEADER = "port_hip_compat.h"
+ADDRESS = "portDrvDeviceptr_t"
+# Structures that hold a device address; each is copied with the address as an integer.
+_COPIED = {
+    "CUDA_MEMCPY2D": "portDrvMemcpy2D_t",
+    "CUDA_MEMCPY3D": "portDrvMemcpy3D_t",
+    "CUDA_MEMSET_NODE_PARAMS": "portDrvMemsetNodeParams_t",
+}
+_CORE_HEADERS = frozenset({"cuda.h", "cuda_runtime_api.h", "cudaGL.h", "cuda_gl_interop.h"})
+_ADDRESS_NAMES = frozenset({"CUdeviceptr", "CUdeviceptr_v2"})
+_OWN = frozenset({"CUdeviceptr", *_COPIED})
+_WORD = re.compile(r"[A-Za-z_]\w*")
+_TAG = re.compile(r"\b(?:struct|enum|union)\s+")
+_CXX_ONLY = frozenset({"hipTexRef"})  # HIP declares it for C++ alone
+_KEYWORDS = frozenset(
+    {"const", "void", "char", "int", "unsigned", "long", "short", "float", "double", "size_t"}
+    | {"signed", "bool", "uint32_t", "uint64_t", "int32_t", "int64_t"}
+)
+
+_TOP = """\
+/* Made by port.hipify for HIP {release}: calls and types that a rename cannot carry. */
+#ifndef PORT_HIP_COMPAT_H
+#define PORT_HIP_COMPAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <hip/hip_runtime_api.h>
+
+#ifdef __cplusplus
+extern "C++" {{
+#endif
+"""
+_BOTTOM = """
+#ifdef __cplusplus
+}
+#endif
+
+#endif
+"""
+_ADDRESS_TEXT = f"""
+typedef unsigned long long {ADDRESS};
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One part of the header: the name that the output uses, its text, and what it builds on."""
+
+    target: str
+    text: str
+    needs: tuple[str, ...] = ()
+    note: str = ""
+    symbol: str | None = None
+
+
+def render(names: Iterable[str], mapping: Mapping) -> bytes:
+    """The header with the pieces for the CUDA names in `names`, each after what it needs.
+
+    Names that the header does not carry are passed over.
+    """
+    texts: dict[str, str] = {}
+
+    def add(name: str) -> None:
+        piece = find(name, mapping)
+        if piece is None or name in texts:
+            return
+        for need in piece.needs:
+            add(need)
+        texts[name] = piece.text
+
+    for name in sorted(names):
+        add(name)
+    body = "".join(dict.fromkeys(text for text in texts.values() if text))
+    return (_TOP.format(release=mapping.release) + body + _BOTTOM).encode()
+
+
+def find(name: str, mapping: Mapping) -> Piece | None:
+    """The piece that carries the CUDA name `name`, or None where a rename does or nothing can."""
+    base = naming.base_name(name)
+    if base != name and mapping.is_public_name_of(name, base):
+        name = base
+    written = _written().get(name)
+    if written is not None and _in_force(written, mapping.release):
+        needs = tuple(written.get("needs", ()))
+        return Piece(written["target"], written["text"], needs, written.get("note", ""))
+    if name in _ADDRESS_NAMES:
+        return Piece(ADDRESS, _ADDRESS_TEXT)
+    if base in _COPIED:
+        return _copied(base, mapping)
+    if name.startswith("PFN_"):
+        return _function_type(name, mapping)
+    declared = mapping.cuda.get(name)
+    if declared is None or declared.kind != "function" or declared.header not in _CORE_HEADERS:
+        return None
+    return _wrapper(declared, mapping)
+
+
+@cache
+def _written() -> Dict[str, Dict[str, Any]]:
+    text = resources.files("port.hipify").joinpath("data", "compat.toml").read_text("utf-8")
+    return tomllib.loads(text)
+
+
+def _in_force(piece: Dict[str, Any], release: str) -> bool:
+    version = Version(release)
+    return Version(piece.get("since", "0")) <= version <= Version(piece.get("until", "99"))
+
+
+def _copied(name: str, mapping: Mapping) -> Piece | None:
+    meant = mapping.renamed(name)
+    members = mapping.hip.members(meant.target) if meant and meant.target else {}
+    if meant is None or not members:
+        return None
+    target = _COPIED[name]
+    lines = [
+        f"  {_declarator(ADDRESS if type_ == 'hipDeviceptr_t' else _plain(type_), member)};"
+        for member, type_ in members.items()
+    ]
+    text = "\n".join(
+        [
+            "",
+            f"typedef struct {target} {{",
+            *lines,
+            f"}} {target};",
+            f"typedef char {target}_fits[sizeof({target}) == sizeof({meant.target}) ? 1 : -1];",
+            "",
+        ]
+    )
+    return Piece(target, text, ("CUdeviceptr",))
+
+
+def _plain(type_: str) -> str:
+    return _TAG.sub("", type_)
+
+
+def _declarator(type_: str, name: str) -> str:
+    return f"{type_}{name}" if type_.endswith("*") else f"{type_} {name}"
+
+
+def _function_type(name: str, mapping: Mapping) -> Piece | None:
+    """A pointer to a function of the driver: the header spells the prototype in HIP's types."""
+    declared = mapping.cuda.get(name)
+    seen = {name}
+    while declared is not None and declared.value in mapping.cuda and declared.value not in seen:
+        seen.add(declared.value)
+        declared = mapping.cuda.get(declared.value)
+    match = re.fullmatch(r"(.*)\(\*\)\((.*)\)", declared.value if declared else "")
+    called = re.fullmatch(r"PFN_(cu(?:da)?)([A-Z]\w*)", name)
+    if match is None or called is None:
+        return None
+    function = called[1] + naming.base_name(called[2])
+    cuda = [each.strip() for each in match[2].split(",")] if match[2] else []
+    spelled = _spelled(cuda, mapping.target_declaration(function), mapping)
+    result = _translated(match[1].strip(), mapping)
+    if spelled is None or result is None:
+        return None
+    if any(_is_elsewhere(each, mapping) for each in (result, *spelled)):
+        return None
+    target = f"portPfn{called[2]}"
+    text = f"\ntypedef {result} (*{target})({', '.join(spelled) or 'void'});\n"
+    if any(each in _CXX_ONLY for each in _WORD.findall(text)):
+        text = f"\n#ifdef __cplusplus{text}#endif\n"
+    return Piece(target, text, _needs(cuda, mapping))
+
+
+def _is_elsewhere(spelling: str, mapping: Mapping) -> bool:
+    """Whether a type comes from a header that the compat header does not include."""
+    declared = (mapping.hip.get(word) for word in _WORD.findall(spelling))
+    return any(each is not None and each.header == "hip/hiprtc.h" for each in declared)
+
+
+def _spelled(cuda: Sequence[str], called: Declaration | None, mapping: Mapping) -> list[str] | None:
+    """CUDA's parameter types in HIP's names, as `called` spells them where they are the same.
+
+    HIP's own spelling has the tags that C asks for. None where a type has no counterpart, or the
+    function has none.
+    """
+    if called is None or called.parameters is None:
+        return None
+    spelled = []
+    paired = called.parameters if len(called.parameters) == len(cuda) else ()
+    for number, each in enumerate(cuda):
+        if paired and _fit(each, paired[number], mapping) == (Fit.SAME, False):
+            spelled.append(paired[number])
+            continue
+        text = _translated(each, mapping)
+        if text is None:
+            return None
+        spelled.append(text)
+    return spelled
+
+
+def _needs(spellings: Iterable[str], mapping: Mapping) -> tuple[str, ...]:
+    words = {word for spelling in spellings for word in _WORD.findall(spelling)}
+    found = set()
+    for word in words:
+        shape = signature.shape(word, mapping.cuda)
+        found |= {each for each in (word, *shape.names) if _is_own_type(each)}
+    return tuple(sorted({naming.base_name(each) for each in found}))
+
+
+def _is_own_type(name: str) -> bool:
+    return naming.base_name(name) in _OWN or name in _written()
+
+
+def _translated(spelling: str, mapping: Mapping) -> str | None:
+    """The CUDA type `spelling` in HIP's names, None where one of them has no counterpart."""
+    missing = False
+
+    def rename(match: re.Match[str]) -> str:
+        nonlocal missing
+        word = match[0]
+        if word in _KEYWORDS:
+            return word
+        for each in signature.shape(word, mapping.cuda).names or (word,):
+            if each in _KEYWORDS or " " in each:
+                return each
+            entry = mapping.lookup(each)
+            if entry is not None and entry.target:
+                return entry.target
+        missing = True
+        return word
+
+    text = _WORD.sub(rename, _plain(spelling))
+    return None if missing else text
+
+
+def _wrapper(declared: Declaration, mapping: Mapping) -> Piece | None:
+    """A function that casts: for calls with a device address, or with arguments HIP spells
+    another way. None where the types allow the plain name, or where no cast is safe.
+    """
+    called = mapping.target_declaration(declared.name)
+    mine = declared.parameters or ()
+    if called is None or called.parameters is None or "..." in mine:
+        return None
+    if len(mine) != len(called.parameters) or not mapping.same_type(declared.result, called.result):
+        return None
+    arguments, needed = [], False
+    for number, (cuda, hip) in enumerate(zip(mine, called.parameters, strict=True)):
+        fit, own = _fit(cuda, hip, mapping)
+        if not _castable(fit, own, cuda, hip, mapping):
+            return None
+        needed = needed or own or fit is Fit.CAST
+        cast = own or fit > Fit.IMPLICIT
+        arguments.append(f"({hip}){_argument(number)}" if cast else _argument(number))
+    spelled = _spelled(mine, called, mapping)
+    if not needed or spelled is None:
+        return None
+    symbol = called.value or called.name
+    target = f"{_prefix(declared.name)}{_rest(declared.name)}"
+    taken = ",\n    ".join(_declarator(each, _argument(n)) for n, each in enumerate(spelled))
+    text = (
+        f"\nstatic inline {called.result} {target}(\n    {taken}) {{\n"
+        f"  return {symbol}({', '.join(arguments)});\n}}\n"
+    )
+    return Piece(target, text, _needs(mine, mapping), symbol=symbol)
+
+
+def _castable(fit: Fit, own: bool, cuda: str, hip: str, mapping: Mapping) -> bool:
+    """Whether an argument passes, by a cast at most, with every bit it points to understood."""
+    mine, theirs = signature.shape(cuda, mapping.cuda), signature.shape(hip, mapping.hip)
+    if not own:
+        return fit is not Fit.NONE and not (fit is Fit.CAST and mine.pointers != theirs.pointers)
+    for name in mine.names:
+        if naming.base_name(name) in _COPIED:
+            copied = mapping.target_of(naming.base_name(name))
+            meant = signature.shape(copied, mapping.hip).base if copied else None
+            return theirs.base == meant and theirs.pointers == mine.pointers
+    # An address is as wide as a pointer, and so is what an address points to.
+    return theirs.pointers == mine.pointers + 1 or (theirs.base, theirs.pointers) == ("void", 1)
+
+
+def _fit(cuda: str, hip: str, mapping: Mapping) -> tuple[Fit, bool]:
+    """How an argument passes, and whether its type is one of the header's own."""
+    shape = signature.shape(cuda, mapping.cuda)
+    own = any(naming.base_name(each) in _OWN for each in shape.names)
+    return signature.fit(
+        shape, signature.shape(hip, mapping.hip), mapping.target_of, mapping.hip
+    ), own
+
+
+def _argument(number: int) -> str:
+    return f"a{number}"
+
+
+def _prefix(name: str) -> str:
+    return "portRt" if name.startswith("cuda") else "portDrv"
+
+
+def _rest(name: str) -> str:
+    rest = re.sub(r"^cu(da)?", "", name)
+    return rest[0].upper() + rest[1:]
