@@ -12,9 +12,7 @@ from ci import cpp
 
 _CASE = re.compile(r"^\s*TEST_CASE\(\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)
 _SOURCES = sorted((Path(cpp.__file__).parents[1] / "runtime/core").rglob("*_test.cpp"))
-CASES = [
-    case for path in _SOURCES for case in _CASE.findall(path.read_text(encoding="utf-8"))
-]
+CASES = [case for path in _SOURCES for case in _CASE.findall(path.read_text(encoding="utf-8"))]
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +34,5 @@ def test_case_of_the_core(program, case):
 
 
 def test_the_program_has_no_case_that_is_not_run_here(program):
-    listed = subprocess.run(
-        [program, "--count"], capture_output=True, text=True, check=True
-    ).stdout
+    listed = subprocess.run([program, "--count"], capture_output=True, text=True, check=True).stdout
     assert str(len(CASES)) in re.findall(r"\d+", listed)
