@@ -1,0 +1,252 @@
+"""V15, V17 and V18: what a file asks of others, what it does to a process, what it exports."""
+
+from __future__ import annotations
+
+import os
+import re
+from typing import TYPE_CHECKING
+
+from port.errors import PortError
+from port.verify.case import listing
+from port.verify.child import shared_reader
+from port.verify.report import failed, passed
+from port.verify.words import family, matches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from port.verify.case import Case
+    from port.verify.facts import Elf
+    from port.verify.report import Check
+
+# Libraries that every Linux system has in a compatible form (PEP 600 and its predecessors).
+SYSTEM = (
+    "linux-vdso.so.1", "ld-linux*.so.*", "ld64.so.*", "ld-musl-*.so.1", "libc.musl-*.so.1",
+    "libc.so*", "libm.so.6", "libmvec.so.1", "libdl.so.2", "librt.so.1", "libpthread.so.0",
+    "libutil.so.1", "libnsl.so.1", "libanl.so.1", "libresolv.so.2", "libgcc_s.so.1",
+    "libstdc++.so.6", "libatomic.so.1",
+    "libz.so.1", "libexpat.so.1", "libX11.so.6", "libXext.so.6", "libXrender.so.1", "libICE.so.6",
+    "libSM.so.6", "libGL.so.1", "libglib-2.0.so.0", "libgobject-2.0.so.0", "libgthread-2.0.so.0",
+)  # fmt: skip
+# What every process of an interpreter has loaded, whether a file names it or not.
+_PROCESS = ("libc.so.6", "libm.so.6")
+_PYTHON = ("Py*", "_Py*")
+_FOLDERS = ("/lib/{m}", "/usr/lib/{m}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
+_TRIPLES = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
+
+# Names of libraries that modules often link statically: exported, they answer for each other.
+CLASHES: dict[str, re.Pattern[str]] = {
+    "OpenSSL": re.compile(
+        r"(SSL|X509|EVP|CRYPTO|BIO|RSA|ASN1|OPENSSL|BN|PEM|EC_KEY|PKCS7|DTLS|TLS)_[A-Za-z]\w*"
+    ),
+    "the C++ runtime": re.compile(
+        r"__cxa_(throw|begin_catch|end_catch|allocate_exception|rethrow|guard_acquire)"
+        r"|__gxx_personality_v0|_ZSt(4cout|4cerr|3cin|9terminatev)|_ZNSt8ios_base4InitC[12]Ev"
+    ),
+    "zlib": re.compile(r"(inflate|deflate)(Init2?_|End|Reset)?|adler32|crc32"),
+    "curl": re.compile(r"curl_(easy|multi|global)_\w+"),
+    "the CUDA runtime": re.compile(r"cuda(Malloc|Free|Memcpy|GetDevice|LaunchKernel|SetDevice)"),
+}
+
+
+def unresolved(case: Case) -> Iterator[Check]:
+    """V15: needed libraries come from somewhere, and have the symbols that are asked for."""
+    wrong = False
+    for check in _libraries(case):
+        wrong = wrong or not check.ok
+        yield check
+    unclear: dict[str, list[str]] = {}
+    host = _Host()
+    for name, elf in case.natives.items():
+        missing, absent = _missing(case, name, elf, host)
+        if missing and not absent:
+            wrong = True
+            yield failed(
+                "V15",
+                f"undefined symbols that nothing it needs has: {listing(sorted(missing), 8)}",
+                "link the library that defines them, or list them in undefined.allowed",
+                name,
+            )
+        elif missing:
+            unclear[name] = sorted(absent)
+    if not wrong:
+        told = "; ".join(
+            f"{name}: left to {listing(libraries, 4)}, which are not at hand"
+            for name, libraries in list(unclear.items())[:4]
+        )
+        yield passed("V15", f"undefined symbols are accounted for{'; ' + told if told else ''}")
+
+
+def _libraries(case: Case) -> Iterator[Check]:
+    requires = case.contents.metadata.requires if case.contents.metadata else frozenset()
+    brought: dict[str, set[str]] = {}
+    for name, elf in case.natives.items():
+        unknown = []
+        for library in elf.needed:
+            if case.bundled(library) or matches(library, SYSTEM) or family(library):
+                continue
+            if matches(library, case.policy.needed_required) or _libpython(library):
+                continue
+            source = next(
+                (d for d, held in case.policy.provided.items() if matches(library, held)), None
+            )
+            if source is None:
+                unknown.append(library)
+            elif source in requires or case.contents.metadata is None:
+                brought.setdefault(source, set()).add(library)
+            else:
+                yield failed(
+                    "V15",
+                    f"needs {library}, which {source} brings, but Requires-Dist does not name "
+                    f"{source}",
+                    f"add {source} to the project's dependencies",
+                    name,
+                )
+        if unknown:
+            yield failed(
+                "V15",
+                f"needs {listing(unknown)}: neither bundled nor part of every Linux system",
+                "bundle it (auditwheel repair), open it at run time, or list it in "
+                "needed.required or under provided in the policy",
+                name,
+                severity="warning",
+            )
+    for source, libraries in brought.items():
+        yield passed("V15", f"from {source}: {listing(sorted(libraries))}")
+
+
+def _libpython(library: str) -> bool:
+    return library.startswith("libpython")
+
+
+def _missing(case: Case, name: str, elf: Elf, host: _Host) -> tuple[set[str], set[str]]:
+    """Symbols that no library at hand has, and the libraries that are not at hand."""
+    allowed = (*_PYTHON, *case.policy.undefined_allowed)
+    missing = {
+        u.name
+        for u in elf.undefined
+        if not u.weak and u.file is None and not matches(u.name, allowed)
+    }
+    if not missing:
+        return set(), set()
+    roots = [r for r in case.natives if name in case.closure(r)[0]]
+    inside: set[str] = set()
+    outside = set(_PROCESS)
+    for root in roots:
+        held, other = case.closure(root)
+        inside |= held
+        outside |= other
+    for file in inside:
+        missing -= case.natives[file].exported.keys()
+    absent: set[str] = set()
+    for library in sorted(outside):
+        if not missing:
+            break
+        exported = host.exports(library, elf)
+        if exported is None:
+            absent.add(library)
+        else:
+            missing -= exported
+    return missing, absent
+
+
+class _Host:
+    """Exports of libraries on this machine, read when first asked for."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], frozenset[str] | None] = {}
+
+    def exports(self, library: str, asker: Elf) -> frozenset[str] | None:
+        """What the machine's copy of a library exports, None where it has none."""
+        key = library, asker.machine
+        if key not in self._known:
+            self._known[key] = self._read(library, asker)
+        return self._known[key]
+
+    def _read(self, library: str, asker: Elf) -> frozenset[str] | None:
+        if "/" in library:
+            return None
+        for folder in _FOLDERS:
+            path = f"{folder.format(m=_TRIPLES.get(asker.machine, ''))}/{library}"
+            try:
+                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                with shared_reader() as reader:
+                    found = reader.read(descriptor, path)
+            except PortError:
+                continue
+            finally:
+                os.close(descriptor)
+            if found.machine == asker.machine and found.bits == asker.bits:
+                return frozenset(found.exported)
+        return None
+
+
+def interpreter_safety(case: Case) -> Iterator[Check]:
+    """V17: no libpython, no executable stack, no text relocations."""
+    wrong = False
+    for name, elf in case.natives.items():
+        python = [library for library in elf.needed if _libpython(library)]
+        if python and elf.is_library:
+            wrong = True
+            yield failed(
+                "V17",
+                f"NEEDED names {listing(python)}: a second interpreter, or none, would be loaded",
+                "link extension modules without -lpython (CMake: Python::Module)",
+                name,
+            )
+        if elf.stack:
+            wrong = True
+            yield failed(
+                "V17",
+                "asks for an executable stack: glibc 2.41 and later refuse to load it",
+                "link with -Wl,-z,noexecstack; assembly needs a .note.GNU-stack section",
+                name,
+            )
+        if elf.text_relocations:
+            wrong = True
+            yield failed(
+                "V17",
+                "has text relocations: its code is made writable while it is loaded",
+                "compile everything that is linked into it with -fPIC",
+                name,
+                severity="warning",
+            )
+    if not wrong:
+        yield passed("V17", "no libpython, no executable stack, no text relocations")
+
+
+def exports(case: Case) -> Iterator[Check]:
+    """V18: an extension module exports its entry point, not the libraries inside it."""
+    wrong = False
+    modules = {name: elf for name, elf in case.natives.items() if elf.is_extension}
+    allowed = case.policy.exports_allowed
+    for name, elf in modules.items():
+        if allowed is not None:
+            extra = sorted(symbol for symbol in elf.exported if not matches(symbol, allowed))
+            if extra:
+                wrong = True
+                yield failed(
+                    "V18",
+                    f"exports {len(extra)} symbols besides {listing(allowed)}: {listing(extra, 5)}",
+                    "link with a version script: { global: PyInit_*; local: *; };",
+                    name,
+                )
+            continue
+        for library, pattern in CLASHES.items():
+            found = [s for s, weak in elf.exported.items() if not weak and pattern.fullmatch(s)]
+            if found:
+                wrong = True
+                yield failed(
+                    "V18",
+                    f"exports {len(found)} symbols of {library} that is linked into it "
+                    f"({listing(sorted(found), 4)}): other modules of the process may be bound "
+                    "to them",
+                    "link with -Wl,--exclude-libs,ALL or a version script",
+                    name,
+                )
+    if not wrong:
+        count = sum(len(elf.exported) for elf in modules.values())
+        yield passed("V18", f"{len(modules)} extension modules export {count} symbols")

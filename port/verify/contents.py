@@ -1,0 +1,326 @@
+"""Open a target and look at every file of it once: names, sizes, hashes, ELF facts, texts.
+
+A wheel is read in memory, member by member, never unpacked to disk: an ELF member goes to a
+memory file whose descriptor the limited child reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING
+
+from port.errors import InputError, LimitError
+from port.verify import metadata as texts
+from port.verify.archive import MAX_ENTRIES, MAX_UNPACKED, Archive, unsafe
+from port.verify.child import shared_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from port.verify.child import ElfReader
+    from port.verify.facts import Elf
+
+_ELF_MAGIC = b"\x7fELF"
+_CHUNK = 1 << 20
+_AHEAD = 4
+_TEXTS = ("METADATA", "WHEEL", "RECORD")
+
+
+@dataclass(slots=True)
+class File:
+    """One file of a target. `digest(algorithm)` reads it again for other hashes than SHA-256."""
+
+    name: str
+    size: int
+    sha256: str
+    head: bytes
+    digest: Callable[[str], bytes]
+    text: bytes | None = None
+    elf: Elf | None = None
+    unreadable: str = ""
+
+
+@dataclass(slots=True)
+class Contents:
+    """Everything that the checks look at. `root` is the folder that files are relative to."""
+
+    target: str
+    kind: str
+    files: dict[str, File] = field(default_factory=dict)
+    archive_problems: list[str] = field(default_factory=list)
+    packed_size: int | None = None
+    file_name: texts.FileName | None = None
+    dist_info: str | None = None
+    metadata: texts.Metadata | None = None
+    wheel_file: texts.WheelFile | None = None
+    build_info: texts.BuildInfo | None = None
+    shared_with: tuple[str, ...] = ()
+    """Other installed distributions that own files of this one."""
+
+    @property
+    def natives(self) -> dict[str, Elf]:
+        """ELF files for the host, by name."""
+        return {f.name: f.elf for f in self.files.values() if f.elf and f.elf.is_host}
+
+    @property
+    def device_files(self) -> dict[str, Elf]:
+        """ELF files for a GPU, by name."""
+        return {f.name: f.elf for f in self.files.values() if f.elf and not f.elf.is_host}
+
+    def dist_text(self, name: str) -> bytes | None:
+        """A file of the dist-info folder, None where there is none."""
+        file = self.files.get(f"{self.dist_info}/{name}") if self.dist_info else None
+        return file.text if file else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """A file before it was looked at: how to get its bytes, and a descriptor if it is on disk."""
+
+    name: str
+    size: int
+    chunks: Callable[[], Iterator[bytes]]
+    path: Path | None = None
+
+
+def open_target(target: str, *, installed: bool = False) -> Contents:
+    """Read `target`: a wheel, a folder, a shared object or an installed distribution's name.
+
+    With `installed` it is a distribution's name even where a path of that name exists.
+    Raises InputError for anything else and for damaged files, LimitError for bombs.
+    """
+    path = Path(target)
+    if installed or not path.exists():
+        return _distribution(target)
+    if path.is_dir():
+        contents = Contents(target, "folder")
+        _look(contents, _folder(path))
+        _texts(contents)
+        return contents
+    try:
+        with path.open("rb") as file:
+            head = file.read(4)
+            if head == _ELF_MAGIC:
+                return _shared_object(target, path)
+            if head.startswith(b"PK") or path.suffix == ".whl":
+                contents = Contents(target, "wheel")
+                archive = Archive(path, file)
+                _wheel(contents, path, archive)
+                return contents
+    except OSError as error:
+        raise InputError(f"{target}: cannot be read: {error.strerror}") from None
+    raise InputError(
+        f"{target}: wanted a wheel, a folder, a shared object or the name of an installed "
+        f"distribution; this file begins with {head!r}"
+    )
+
+
+def _wheel(contents: Contents, path: Path, archive: Archive) -> None:
+    sources = [
+        _Source(entry.name, entry.size, lambda entry=entry: archive.chunks(entry))  # type: ignore[misc]
+        for entry in archive.entries
+        if not entry.is_folder
+    ]
+    contents.archive_problems = archive.problems
+    contents.packed_size = path.stat().st_size
+    contents.file_name = texts.read_file_name(path.name)
+    _look(contents, sources)
+    _texts(contents)
+    if contents.metadata is None and path.suffix != ".whl":
+        raise InputError(f"{path}: not a wheel: a ZIP archive without a dist-info folder")
+
+
+def _shared_object(target: str, path: Path) -> Contents:
+    contents = Contents(target, "file")
+    _look(contents, [_on_disk(path.name, path)])
+    (file,) = contents.files.values()
+    if file.unreadable:
+        raise InputError(f"{target}: {file.unreadable}")
+    return contents
+
+
+def _folder(path: Path) -> list[_Source]:
+    sources = []
+    for place, folders, names in os.walk(path):
+        folders.sort()
+        for name in sorted(names):
+            full = Path(place, name)
+            if full.is_file() and not full.is_symlink():
+                sources.append(_on_disk(full.relative_to(path).as_posix(), full))
+        if len(sources) > MAX_ENTRIES:
+            raise LimitError(f"{path}: more than {MAX_ENTRIES} files")
+    total = sum(source.size for source in sources)
+    if total > MAX_UNPACKED:
+        raise LimitError(f"{path}: {total} bytes, at most {MAX_UNPACKED} are read")
+    return sources
+
+
+def _distribution(name: str) -> Contents:
+    try:
+        found = importlib.metadata.distribution(name)
+    except (importlib.metadata.PackageNotFoundError, ValueError):
+        raise InputError(
+            f"{name}: no such file, and no installed distribution of that name"
+        ) from None
+    contents = Contents(name, "distribution")
+    root = Path(str(found.locate_file("")))
+    sources = [
+        _on_disk(item.as_posix(), full)
+        for item in found.files or ()
+        if (full := Path(str(found.locate_file(item)))).is_file() and item.suffix != ".pyc"
+    ]
+    _look(contents, sources)
+    _texts(contents)
+    contents.shared_with = _sharing(found, root)
+    return contents
+
+
+def _sharing(own: importlib.metadata.Distribution, root: Path) -> tuple[str, ...]:
+    """Installed distributions that list a file which `own` lists as well."""
+    names = {f.as_posix() for f in own.files or () if unsafe(f.as_posix()) is None}
+    others = {
+        other.name
+        for other in importlib.metadata.distributions(path=[str(root)])
+        if other.name != own.name and any(f.as_posix() in names for f in other.files or ())
+    }
+    return tuple(sorted(others))
+
+
+def _on_disk(name: str, path: Path) -> _Source:
+    def chunks() -> Iterator[bytes]:
+        with path.open("rb") as file:
+            while piece := file.read(_CHUNK):
+                yield piece
+
+    return _Source(name, path.stat().st_size, chunks, path)
+
+
+def _look(contents: Contents, sources: list[_Source]) -> None:
+    """Look at all files, a few ahead of the child that reads the ELF ones."""
+    with shared_reader() as reader, ThreadPoolExecutor(2) as pool:
+        waiting: deque[Future[tuple[File, int | None]]] = deque()
+        left = iter(sources)
+        try:
+            while True:
+                while len(waiting) < _AHEAD and (source := next(left, None)) is not None:
+                    waiting.append(pool.submit(_look_at, source))
+                if not waiting:
+                    return
+                file, descriptor = waiting.popleft().result()
+                contents.files[file.name] = file
+                if descriptor is not None:
+                    _read_elf(reader, contents.target, file, descriptor)
+        finally:
+            for future in waiting:
+                future.add_done_callback(_drop)
+
+
+def _drop(future: Future[tuple[File, int | None]]) -> None:
+    if not future.cancelled() and future.exception() is None:
+        descriptor = future.result()[1]
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _read_elf(reader: ElfReader, target: str, file: File, descriptor: int) -> None:
+    try:
+        file.elf = reader.read(descriptor, file.name)
+    except LimitError as error:
+        raise LimitError(f"{target}: {error}") from None
+    except InputError as error:
+        file.unreadable = str(error).removeprefix(f"{file.name}: ")
+    finally:
+        os.close(descriptor)
+
+
+def _look_at(source: _Source) -> tuple[File, int | None]:
+    """Hash a file, keep its text if it is one of the few that matter, or its bytes if it is ELF.
+
+    The descriptor is the caller's to close.
+    """
+    name = PurePosixPath(source.name)
+    wanted = name.name == "_build_info.py" or (
+        name.parent.name.endswith(".dist-info") and name.name in _TEXTS
+    )
+    if wanted and source.size > texts.MAX_TEXT:
+        raise LimitError(f"{source.name}: {source.size} bytes, at most {texts.MAX_TEXT} are read")
+    digest = hashlib.sha256()
+    head, kept = b"", bytearray()
+    descriptor: int | None = None
+    try:
+        for piece in source.chunks():
+            if not head:
+                head = bytes(piece[:64])
+                if head.startswith(_ELF_MAGIC):
+                    descriptor = _descriptor(source)
+            digest.update(piece)
+            if wanted:
+                kept += piece
+            if descriptor is not None and source.path is None:
+                _write(descriptor, piece)
+    except BaseException:
+        if descriptor is not None:
+            os.close(descriptor)
+        raise
+    file = File(
+        name=source.name,
+        size=source.size,
+        sha256=digest.hexdigest(),
+        head=head,
+        digest=lambda algorithm: _digest(source, algorithm),
+        text=bytes(kept) if wanted else None,
+    )
+    return file, descriptor
+
+
+def _descriptor(source: _Source) -> int:
+    if source.path is not None:
+        return os.open(source.path, os.O_RDONLY | os.O_CLOEXEC)
+    return os.memfd_create("member", os.MFD_CLOEXEC)
+
+
+def _write(descriptor: int, piece: bytes) -> None:
+    view = memoryview(piece)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _digest(source: _Source, algorithm: str) -> bytes:
+    digest = hashlib.new(algorithm)
+    for piece in source.chunks():
+        digest.update(piece)
+    return digest.digest()
+
+
+def _texts(contents: Contents) -> None:
+    """Find the dist-info folder and read what the target says of itself."""
+    found = [
+        PurePosixPath(name).parts[0]
+        for name, file in contents.files.items()
+        if file.text is not None
+        and len(PurePosixPath(name).parts) == 2
+        and PurePosixPath(name).name in ("METADATA", "WHEEL")
+    ]
+    if found:
+        contents.dist_info = min(found, key=lambda name: (not _named(name, contents), name))
+        metadata = contents.dist_text("METADATA")
+        wheel_file = contents.dist_text("WHEEL")
+        if metadata is not None:
+            contents.metadata = texts.read_metadata(metadata)
+        if wheel_file is not None:
+            contents.wheel_file = texts.read_wheel_file(wheel_file)
+    for name, file in contents.files.items():
+        if PurePosixPath(name).name == "_build_info.py" and file.text is not None:
+            contents.build_info = texts.read_build_info(name, file.text)
+            return
+
+
+def _named(dist_info: str, contents: Contents) -> bool:
+    wanted = contents.file_name
+    return wanted is not None and dist_info.lower().startswith(wanted.name.replace("-", "_"))
