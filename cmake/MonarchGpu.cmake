@@ -67,6 +67,9 @@ else()
 endif()
 
 function(_monarch_kernel_command out source object depfile includes)
+  # clang names symbols after a hash of the source's path, unless it is given another name.
+  cmake_path(RELATIVE_PATH source BASE_DIRECTORY "${CMAKE_SOURCE_DIR}" OUTPUT_VARIABLE identity)
+  string(MAKE_C_IDENTIFIER "${identity}" identity)
   list(TRANSFORM includes PREPEND "-I")
   if(GPU_PLATFORM STREQUAL "cuda")
     set(flags "")
@@ -80,8 +83,8 @@ function(_monarch_kernel_command out source object depfile includes)
   else()
     list(TRANSFORM GPU_ARCHITECTURES PREPEND "--offload-arch=" OUTPUT_VARIABLE flags)
     set(command "${CMAKE_COMMAND}" -E env HIP_PLATFORM=amd "${MONARCH_GPU_COMPILER}" -x hip
-                -std=c++20 -O3 ${flags} -fPIC -fvisibility=hidden -Wall -Wextra
-                ${MONARCH_PREFIX_MAPS})
+                -std=c++20 -O3 -Wno-deprecated-declarations ${flags} -fPIC -fvisibility=hidden -Wall -Wextra
+                "-cuid=${identity}" ${MONARCH_PREFIX_MAPS})
   endif()
   set(${out} ${command} ${includes} -MMD -MF "${depfile}" -MT "${object}" -c "${source}" -o
              "${object}" PARENT_SCOPE)

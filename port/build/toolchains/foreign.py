@@ -26,7 +26,7 @@ for seen in /*; do
 done
 exec chroot "$top" /usr/bin/env -i HOME=/ LC_ALL=C PATH=/usr/bin:/bin HIP_PLATFORM=amd \\
   HIP_COMPILER=clang HIP_RUNTIME=rocclr ROCM_PATH=/usr HIP_PATH=/usr \\
-  HIP_CLANG_PATH=/usr/lib/@LLVM@/bin \\
+  HIP_CLANG_PATH=/usr/lib/@LLVM@/bin HIP_DEVICE_LIB_PATH=/usr@BITCODE@ \\
   /bin/sh -c '"'"'cd "$1"; program=/usr$2; shift 2; exec "$program" "$@"'"'"' sh "$PWD" "$@"
 ' sh "$top" "$@"
 """

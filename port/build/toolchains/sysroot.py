@@ -31,7 +31,7 @@ from port.errors import EnvironmentMissingError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-FORMAT = 1
+FORMAT = 2
 """Changes when the layout does, so that an older cache entry is not taken for a new one."""
 
 PACKAGES = ("hipcc", "libamdhip64-dev", "libhsa-runtime-dev")
@@ -207,7 +207,7 @@ top=$(CDPATH= cd -- "$(dirname -- "$0")/../root/usr" && pwd -P) || exit 1
 libraries="$top/lib/@MULTIARCH@"
 export HIP_PLATFORM=amd HIP_COMPILER=clang HIP_RUNTIME=rocclr
 export ROCM_PATH="$top" HIP_PATH="$top" HIP_CLANG_PATH="$top/lib/@LLVM@/bin"
-export DEVICE_LIB_PATH="$libraries/amdgcn/bitcode"
+export DEVICE_LIB_PATH="$top@BITCODE@" HIP_DEVICE_LIB_PATH="$top@BITCODE@"
 export PERL5LIB="$top/share/perl5"
 export LD_LIBRARY_PATH="$libraries:$top/lib/@LLVM@/lib"
 program=$1; shift
@@ -221,7 +221,11 @@ exec "$(dirname -- "$0")/run" /bin/hipcc "$@"
 
 def _write_programs(place: Path, run: str) -> None:
     (place / "bin").mkdir()
-    run = run.replace("@MULTIARCH@", _multiarch()).replace("@LLVM@", _llvm(place).name)
+    run = (
+        run.replace("@MULTIARCH@", _multiarch())
+        .replace("@LLVM@", _llvm(place).name)
+        .replace("@BITCODE@", _bitcode(place))
+    )
     for name, text in (("run", run), ("hipcc", _HIPCC)):
         (place / "bin" / name).write_text(text, encoding="utf-8")
         (place / "bin" / name).chmod(0o755)
@@ -233,6 +237,16 @@ def _llvm(place: Path) -> Path:
     if not folders:
         raise EnvironmentMissingError("the hipcc package brought no clang; the mirror is damaged")
     return folders[-1].parents[1]
+
+
+def _bitcode(place: Path) -> str:
+    """The folder of the device libraries, seen from usr; Debian has moved it more than once."""
+    found = sorted((place / "root/usr/lib").glob("**/ockl.bc"))
+    if not found:
+        raise EnvironmentMissingError(
+            "the packages brought no device libraries (ockl.bc); the mirror is damaged"
+        )
+    return f"/{found[-1].parent.relative_to(place / 'root/usr')}"
 
 
 def _offered(place: Path) -> list[str]:
