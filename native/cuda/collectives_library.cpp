@@ -89,7 +89,9 @@ Result<CollectivesInfo> open_collectives(std::span<const std::string> candidates
     void* handle = open_first(candidates, name, tried);
     if (handle == nullptr) {
       return Error{ErrorCode::library_missing,
-                   std::string(k_collectives_library) + " was not found (" + tried + ")", k_context};
+                   std::string(k_collectives_library) + " was not found (" + tried + "); " +
+                       k_collectives_remedy,
+                   k_context};
     }
     Result<CollectivesLibrary> bound = bind_library(handle, name);
     if (!bound) {

@@ -38,6 +38,8 @@ Result<DmaBuffer> export_range(void* symbol, Address address, std::size_t bytes)
 #if defined(__HIP_PLATFORM_AMD__)
 
 const char* const k_collectives_library = "librccl.so.1";
+const char* const k_collectives_remedy =
+    "install RCCL (rccl of AMD's packages, librccl1 of Debian), or a torch for ROCm";
 
 std::string_view platform_name() { return "rocm"; }
 
@@ -116,6 +118,7 @@ Result<DmaBuffer> export_dma_buffer_of(void* driver_library, Address address, st
 #else
 
 const char* const k_collectives_library = "libnccl.so.2";
+const char* const k_collectives_remedy = "install NCCL (pip install nvidia-nccl-cu13, or libnccl2 of NVIDIA's packages)";
 
 std::string_view platform_name() { return "cuda"; }
 

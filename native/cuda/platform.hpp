@@ -30,8 +30,9 @@ Status check_virtual_memory_layout();
 /// by release. `descriptor` must outlive the call it is passed to.
 Result<void*> import_argument(const int& descriptor);
 
-/// File names of the vendor's collectives library, as the loader looks for them.
+/// File name of the vendor's collectives library, as the loader looks for it, and how to get it.
 extern const char* const k_collectives_library;
+extern const char* const k_collectives_remedy;
 
 Result<DmaBuffer> export_dma_buffer_of(void* driver_library, Address address, std::size_t bytes);
 

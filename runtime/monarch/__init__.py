@@ -13,11 +13,11 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from monarch import errors
+    from monarch import errors, gpu
 
-__all__ = ["build_info", "errors"]
+__all__ = ["build_info", "errors", "gpu"]
 
-_SUBMODULES = ("errors",)
+_SUBMODULES = ("errors", "gpu")
 
 
 def build_info() -> dict[str, Any]:

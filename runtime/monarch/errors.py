@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["ConflictError", "FrameError", "MonarchError", "RuntimeLibraryError"]
+__all__ = ["ConflictError", "FrameError", "GpuError", "MonarchError", "RuntimeLibraryError"]
 
 
 class MonarchError(Exception):
@@ -15,6 +15,19 @@ class ConflictError(MonarchError, ImportError):
 
 class RuntimeLibraryError(MonarchError, ImportError):
     """The GPU runtime library is missing, of another release, or in the process twice."""
+
+
+class GpuError(MonarchError, RuntimeError):
+    """A GPU operation that failed, or one this machine or distribution cannot do.
+
+    `code` is one of invalid_argument, library_missing, symbol_missing, unsupported, no_device,
+    out_of_memory, peer_failed and device_failure; `context` is what was being done.
+    """
+
+    def __init__(self, message: str, code: str, context: str = "") -> None:
+        super().__init__(f"{context}: {message}" if context else message)
+        self.code = code
+        self.context = context
 
 
 class FrameError(MonarchError, ValueError):
