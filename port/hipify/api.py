@@ -60,7 +60,7 @@ def manifest_of(conversion: Conversion, options: Options) -> dict[str, Any]:
         "tool": f"port.hipify {VERSION}",
         "release": options.rocm,
         "files": {
-            path: {"source": conversion.sources[path], "output": output.digest(data)}
+            path: {"source": conversion.sources.get(path), "output": output.digest(data)}
             for path, (data, _) in conversion.outputs.items()
         },
     }

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from port.hipify import facts, includes, pipeline, tree
+from port.hipify import compat, facts, includes, pipeline, tree
 from port.hipify.context import Context, Options
 from port.hipify.facts import Project
 from port.hipify.mapping import Mapping
@@ -66,6 +66,7 @@ def convert_tree(source: Path, options: Options, overrides: dict[str, str]) -> C
     findings = list(listing.findings)
     reports = [FileReport(path, "failed") for path in listing.failed]
     outputs: dict[str, tuple[bytes, int]] = {}
+    carried: set[str] = set()
     for each in listing.inputs:
         unit = units.pop(each.path, None)
         if unit is None:
@@ -75,7 +76,19 @@ def convert_tree(source: Path, options: Options, overrides: dict[str, str]) -> C
         result = pipeline.convert(unit, context)
         outputs[each.path] = (result.data, each.mode)
         findings += result.findings
+        carried |= result.carried
         reports.append(FileReport(each.path, result.status, result.replaced, result.lines_added))
+    if carried:
+        header = compat.render(carried, mapping)
+        if outputs.setdefault(compat.HEADER, (header, 0o644))[0] != header:
+            findings.append(
+                tree.problem_finding(
+                    compat.HEADER,
+                    "compat-clash",
+                    "the tree has a file of this name, where the compat header has to go",
+                    "convert the original sources, or rename the file",
+                )
+            )
     reports.sort(key=lambda report: report.file)
     sources = {each.path: digest(each.data) for each in listing.inputs}
     return Conversion(mapping.asked, tuple(reports), tuple(sorted(findings)), outputs, sources)
@@ -87,4 +100,4 @@ def _context(
     gathered = {path: facts.gather(unit, mapping.cuda) for path, unit in units.items()}
     project = Project.of(gathered.values(), files, options.defines)
     context = Context(options, mapping, mapping.cuda, mapping.hip, project, str(root.resolve()))
-    return replace(context, runtime_files=includes.runtime_files(gathered, context))
+    return includes.with_graph(context, gathered)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from port.hipify.lexer import IDENT
+from port.hipify.unit import FRAGMENT_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Container, Iterable, Mapping
@@ -56,6 +57,8 @@ class Facts:
     """(namespace, name) pairs of `using ::name` inside a namespace."""
     includes: tuple[tuple[str, bool], ...] = ()
     """(path, angled) of each include."""
+    used: frozenset[bytes] = frozenset()
+    """For a fragment, the names in it that look like CUDA's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +121,13 @@ def gather(unit: Unit, known: Container[str]) -> Facts:
     declared: set[bytes] = set()
     defined: set[bytes] = set()
     imported: set[tuple[bytes, bytes]] = set()
+    used: set[bytes] = set()
     macros = {macro.token for macro in unit.macros}
     for name, places in unit.names.items():
         looks = LOOKS_LIKE_CUDA.fullmatch(name)
         if not looks and name.decode("utf-8", "replace") not in known:
             continue
+        used.add(name)
         for index in places:
             if index in macros:
                 declared.add(name)
@@ -144,8 +149,15 @@ def gather(unit: Unit, known: Container[str]) -> Facts:
                 elif scope.kind == "class":
                     owned.add((b"", name))
     named = tuple((each.path, each.angled) for each in unit.includes if each.path and not each.test)
+    if not unit.path.endswith(FRAGMENT_SUFFIXES):
+        used.clear()
     return Facts(
-        frozenset(owned), frozenset(declared), frozenset(defined), frozenset(imported), named
+        frozenset(owned),
+        frozenset(declared),
+        frozenset(defined),
+        frozenset(imported),
+        named,
+        frozenset(used),
     )
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 import posixpath
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from port.hipify import lexer
 from port.hipify.rewrite import Edit
 from port.hipify.unit import KERNEL_SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from port.hipify.context import Context
     from port.hipify.facts import Facts
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from port.hipify.unit import Unit
 
 RUNTIME = "hip/hip_runtime.h"
-_RUNTIME_API = "hip/hip_runtime_api.h"
+RUNTIME_API = "hip/hip_runtime_api.h"
 
 _VENDOR_LIKE = re.compile(
     r"(?:.*/)?(?:cuda|cublas|cudnn|cufft|cupti|curand|cusolver|cusparse|cutensor|cufile|nvrtc|nvml"
@@ -65,12 +65,13 @@ def convert(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
             target = _target(unit, include, entry.target)
             if target != include.path:
                 text = f"<{target}>" if include.angled else f'"{target}"'
-                yield Edit(include.start, include.end, text.encode("utf-8", "surrogateescape"))
+                new = text.encode("utf-8", "surrogateescape")
+                yield Edit(include.start, include.end, new, header="" if include.test else target)
 
 
 def _target(unit: Unit, include: Include, target: str) -> str:
     # nvcc gives every kernel file the whole runtime header, also where it asks for the API alone.
-    if target == _RUNTIME_API and unit.is_kernel_file and not include.test:
+    if target == RUNTIME_API and unit.is_kernel_file and not include.test:
         return RUNTIME
     return target
 
@@ -121,27 +122,41 @@ def own_file(path: str, included: str, context: Context, *, angled: bool) -> str
     return None if vendors else context.project.by_tail(included)
 
 
-def runtime_files(includes: Mapping[str, Facts], context: Context) -> frozenset[str]:
-    """Which files of the tree have the whole HIP runtime header, directly or through others."""
+def with_graph(context: Context, facts: Mapping[str, Facts]) -> Context:
+    """`context` with what follows from which file of the tree includes which."""
     having: set[str] = set()
     includers: dict[str, list[str]] = {}
-    for path, facts in includes.items():
-        for included, angled in facts.includes:
+    for path, each in facts.items():
+        for included, angled in each.includes:
             own = own_file(path, included, context, angled=angled)
             if own is not None:
                 includers.setdefault(own, []).append(path)
                 continue
             entry = context.mapping.include(included)
             target = entry.target if entry else included
-            if target == RUNTIME or (target == _RUNTIME_API and path.endswith(KERNEL_SUFFIXES)):
+            if target == RUNTIME or (target == RUNTIME_API and path.endswith(KERNEL_SUFFIXES)):
                 having.add(path)
-    waiting = list(having)
+    fragments: dict[str, frozenset[str]] = {}
+    for path, each in facts.items():
+        if each.used:
+            names = frozenset(name.decode("utf-8", "surrogateescape") for name in each.used)
+            for includer in _upward([path], includers) - {path}:
+                fragments[includer] = fragments.get(includer, frozenset()) | names
+    return replace(
+        context, runtime_files=frozenset(_upward(having, includers)), fragments=fragments
+    )
+
+
+def _upward(paths: Iterable[str], includers: Mapping[str, Sequence[str]]) -> set[str]:
+    """`paths` and every file that includes one of them, directly or through others."""
+    found = set(paths)
+    waiting = list(found)
     while waiting:
         for path in includers.get(waiting.pop(), ()):
-            if path not in having:
-                having.add(path)
+            if path not in found:
+                found.add(path)
                 waiting.append(path)
-    return frozenset(having)
+    return found
 
 
 def _inside(path: str, root: str) -> str | None:
@@ -160,70 +175,3 @@ def _missing(unit: Unit, include: Include, context: Context) -> Finding:
         f"{unit.path}, the tree, {tried})",
         "give its folder with -I, or an entry for it with --map",
     )
-
-
-def insert(unit: Unit, header: str) -> tuple[Edit, int]:
-    """An edit that includes `header` (with its quotes) ahead of all code, and the lines it adds.
-
-    A blank line or the beginning of a comment takes it up where the file has one there, so that
-    no line moves. Otherwise it becomes the first line and a `#line` keeps the numbers.
-    """
-    directive = b"#include " + header.encode("utf-8", "surrogateescape")
-    blank, comment = _free_places(unit.data, _preamble_end(unit))
-    if blank is not None:
-        return Edit(blank, blank, directive), 0
-    if comment is not None:
-        return Edit(comment, comment, directive + b" "), 0
-    end = b"\r\n" if b"\r\n" in unit.data else b"\n"
-    start = len(lexer.UTF8_BOM) if unit.data.startswith(lexer.UTF8_BOM) else 0
-    return Edit(start, start, directive + end + b"#line 1" + end), 2
-
-
-def _preamble_end(unit: Unit) -> int:
-    """The offset of the first token that a header has to come before."""
-    index = 0
-    found = unit.directives
-    for place, directive in enumerate(found):
-        if directive.first != index:
-            break
-        words = [unit.text(i) for i in range(directive.first + 1, directive.last)]
-        after = found[place + 1] if place + 1 < len(found) else None
-        guards = (
-            words[:1] == [b"ifndef"]
-            and after is not None
-            and after.name == b"define"
-            and after.first == directive.last
-            and [unit.text(i) for i in after.body] == words[1:]
-        )
-        opened = words[:1] == [b"define"] and len(words) == 2 and place > 0
-        opened = opened and found[place - 1].name == b"ifndef"
-        if words != [b"pragma", b"once"] and not guards and not opened:
-            break
-        index = directive.last
-    return unit.tokens.starts[index] if index < len(unit.tokens) else len(unit.data)
-
-
-_PIECE = re.compile(
-    rb"//[^\\\n]*(?:\\(?:[ \t]*\r?\n)?[^\\\n]*){0,200}|/\*[\s\S]*?(?:\*/|\Z)|\\[ \t]*\r?\n|.|\n"
-)
-_BLANK = re.compile(rb"[ \t]*(?=\r?\n)")
-
-
-def _free_places(data: bytes, end: int) -> tuple[int | None, int | None]:
-    """The last blank line and the first comment that begins a line, before offset `end`."""
-    blank = comment = None
-    position = len(lexer.UTF8_BOM) if data.startswith(lexer.UTF8_BOM) else 0
-    at_line_start = True
-    while position < end:
-        match = _PIECE.match(data, position)
-        if match is None:
-            break
-        piece = match[0]
-        if at_line_start:
-            if _BLANK.match(data, position, end):
-                blank = position
-            elif piece.startswith((b"//", b"/*")) and comment is None:
-                comment = position
-        at_line_start = piece == b"\n"
-        position = match.end()
-    return blank, comment

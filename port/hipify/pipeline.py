@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from port.hipify import includes, rename, rewrite
+from port.hipify import compat, includes, placement, rename, rewrite
+from port.hipify.conditions import Conditions
 from port.hipify.findings import Finding
 from port.hipify.rules import RULES
+from port.hipify.unit import FRAGMENT_SUFFIXES
 
 if TYPE_CHECKING:
     from port.hipify.context import Context
@@ -30,7 +33,7 @@ class Result:
     status: str
     """converted, unchanged or hip-already."""
     findings: tuple[Finding, ...]
-    compat: frozenset[str]
+    carried: frozenset[str]
     """CUDA names whose wrappers the compat header has to carry for this file."""
     replaced: int
     """Places that were replaced."""
@@ -53,13 +56,14 @@ def convert(unit: Unit, context: Context) -> Result:
             taken.update(span)
             edits.append(made)
 
+    conditions = Conditions(unit, context.release, context.options.defines)
     for rule in RULES:
         for made in rule(unit, context):
             collect(made)
     reported = {(each.line, each.column) for each in findings if each.severity == "error"}
     for made in includes.convert(unit, context):
         collect(made)
-    for made in rename.rename(unit, context):
+    for made in rename.rename(unit, context, conditions):
         if isinstance(made, Finding):
             place = (made.line, made.column)
             if place in reported or unit.line_start(made.line) + made.column - 1 in taken:
@@ -70,19 +74,87 @@ def convert(unit: Unit, context: Context) -> Result:
     status = "converted" if data != unit.data else "unchanged"
     if status == "unchanged" and _HIP_SIGN.search(unit.data):
         status = "hip-already"
-    compat = frozenset(name for edit in edits for name in edit.compat)
-    return Result(data, status, tuple(sorted(set(findings))), compat, len(edits), lines_added)
+    carried = frozenset(name for edit in edits for name in edit.compat)
+    return Result(
+        data,
+        status,
+        tuple(sorted(_settled(unit, conditions, findings))),
+        carried,
+        len(edits),
+        lines_added,
+    )
+
+
+def _settled(unit: Unit, conditions: Conditions, findings: list[Finding]) -> set[Finding]:
+    """`findings` without repetitions; those in code that no HIP build compiles become notes."""
+    if not unit.branches:
+        return set(findings)
+    starts = unit.tokens.starts
+    settled = set()
+    for each in findings:
+        if each.line and each.severity != "note":
+            offset = unit.line_start(each.line) + each.column - 1
+            index = max(bisect_right(starts, offset) - 1, 0)
+            if conditions.release_at(index) is None:
+                message = f"{each.message} (in code that no HIP build compiles)"
+                settled.add(replace(each, severity="note", message=message))
+                continue
+        settled.add(each)
+    return settled
 
 
 def _with_headers(unit: Unit, context: Context, edits: list[Edit]) -> tuple[list[Edit], int]:
     """`edits`, and what includes the headers that the converted file needs and does not have."""
-    if not unit.is_kernel_file or not _needs_runtime(unit, edits):
-        return edits, 0
-    if unit.path in context.runtime_files:
-        return edits, 0
-    edit, added = includes.insert(unit, f"<{includes.RUNTIME}>")
-    return [*edits, edit], added
+    lines = 0
+    if _needs_compat(unit, context, edits):
+        edits, lines = _with_compat(unit, edits)
+    if _needs_runtime(unit, context, edits):
+        edit, added = placement.ahead_of_code(unit, f"<{includes.RUNTIME}>")
+        edits, lines = _merged(edits, edit), lines + added
+    return edits, lines
 
 
-def _needs_runtime(unit: Unit, edits: list[Edit]) -> bool:
+def _needs_runtime(unit: Unit, context: Context, edits: list[Edit]) -> bool:
+    """Whether this is a kernel file that counts on nvcc to include the runtime header."""
+    if not unit.is_kernel_file or unit.path in context.runtime_files:
+        return False
     return bool(edits) or any(unit.find(name) for name in _KERNEL_NAMES)
+
+
+def _needs_compat(unit: Unit, context: Context, edits: list[Edit]) -> bool:
+    if unit.path.endswith(FRAGMENT_SUFFIXES):
+        return False
+    if any(edit.compat for edit in edits):
+        return True
+    lookup = context.mapping.lookup
+    names = context.fragments.get(unit.path, ())
+    return any(entry.how == "compat" for name in names if (entry := lookup(name)) is not None)
+
+
+def _with_compat(unit: Unit, edits: list[Edit]) -> tuple[list[Edit], int]:
+    """Include the compat header: in place of the HIP API's, else beside a vendor include."""
+    header = f'"{"../" * unit.path.count("/")}{compat.HEADER}"'
+    vendors = [edit for edit in edits if edit.header]
+    for edit in vendors:
+        if edit.header == includes.RUNTIME_API or (
+            not unit.is_kernel_file and unit.data[edit.start + 1 : edit.end - 1] == b"cuda.h"
+        ):
+            made = replace(edit, text=header.encode("utf-8", "surrogateescape"))
+            return [made if each is edit else each for each in edits], 0
+    if vendors:
+        insertion, added = placement.after_include(unit, min(vendors).start, header)
+    else:
+        insertion, added = placement.ahead_of_code(unit, header)
+    return _merged(edits, insertion), added
+
+
+def _merged(edits: list[Edit], insertion: Edit) -> list[Edit]:
+    """`edits` with an insertion, which goes before an edit or insertion at the same place."""
+    for each in edits:
+        if each.start == insertion.start:
+            text = insertion.text
+            if not text.endswith((b"\n", b" ")):
+                text += b"\n"
+            joined = replace(each, text=text + each.text)
+            return [joined if other is each else other for other in edits]
+    return [*edits, insertion]

@@ -10,6 +10,7 @@ from port.hipify.lexer import IDENT
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from port.hipify.conditions import Conditions
     from port.hipify.context import Context
     from port.hipify.findings import Finding
     from port.hipify.mapping import Entry
@@ -21,7 +22,7 @@ _CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"el
 _TAG_KEYS = frozenset({b"struct", b"union", b"enum"})
 
 
-def rename(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
+def rename(unit: Unit, context: Context, conditions: Conditions) -> Iterator[Finding | Edit]:
     """The edits that rename every CUDA name of `unit`, and a finding for each one that stays."""
     lookup = context.mapping.lookup
     for name, places in unit.names.items():
@@ -30,7 +31,8 @@ def rename(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
         if entry is not None:
             if entry.target != text:
                 for index in places:
-                    yield from _known(unit, context, index, name, entry)
+                    found = entry if entry.target else _guarded(context, conditions, index, entry)
+                    yield from _known(unit, context, index, name, found)
         elif LOOKS_LIKE_CUDA.fullmatch(name) and name not in context.project.declared:
             for index in places:
                 yield from _unknown(unit, index)
@@ -74,6 +76,18 @@ def _known(
         )
     else:
         yield _replacement(unit, context, index, entry, entry.target)
+
+
+def _guarded(context: Context, conditions: Conditions, index: int, entry: Entry) -> Entry:
+    """What becomes of a name that the chosen release lacks, at a place only a later one compiles.
+
+    The compat header is made for the chosen release, so that a later one's wrapper is no target.
+    """
+    release = conditions.release_at(index)
+    if release is None or release == context.release:
+        return entry
+    later = context.mapping_for(release).lookup(entry.name)
+    return later if later is not None and later.target and later.how != "compat" else entry
 
 
 def _replacement(unit: Unit, context: Context, index: int, entry: Entry, target: str) -> Edit:

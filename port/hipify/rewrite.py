@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:
-    """Replace the bytes `[start, end)` by `text`; `compat` names what the text calls there.
+    """Replace the bytes `[start, end)` by `text`.
 
-    `compat` is the CUDA names whose wrappers the compat header has to carry for `text`;
-    `include` is a HIP header that `text` needs, such as `hip/hip_runtime.h`.
+    `compat` is the CUDA names whose wrappers the compat header has to carry for `text`; `header`
+    is the HIP header that an include now names.
     """
 
     start: int
     end: int
     text: bytes
     compat: tuple[str, ...] = ()
-    include: str = ""
+    header: str = ""
 
 
 def apply(data: bytes, edits: Iterable[Edit]) -> bytes:

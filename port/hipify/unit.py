@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 KERNEL_SUFFIXES = (".cu", ".cuh", ".cu.in", ".cuh.in", ".cu.h")
 """What nvcc compiles, or includes, as CUDA."""
 
+FRAGMENT_SUFFIXES = (".inc", ".def", ".inl", ".ipp", ".tpp", ".tcc", ".txx", ".icc", ".impl")
+"""Files that are included in the middle of others, where no include of theirs may be put."""
+
 
 class Unit(Source):
     """A source file with its preprocessor pass and scopes, each computed when first asked for."""
