@@ -19,7 +19,6 @@ from port.errors import InputError, LimitError
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-    from typing import BinaryIO
 
 MAX_ENTRIES = 100_000
 MAX_RATIO = 200
@@ -59,19 +58,29 @@ class Entry:
 class Archive:
     """An open archive: `entries` in directory order, and `problems` in words."""
 
-    def __init__(self, path: Path, file: BinaryIO) -> None:
-        """Read and judge all headers.
+    def __init__(self, path: Path) -> None:
+        """Open the file and judge all headers.
 
-        Raises InputError where the file is no readable ZIP, LimitError where it is a bomb.
+        Raises InputError where the file is no readable ZIP, LimitError where it is a bomb, OSError
+        where it cannot be opened.
         """
         self.path = path
         self.problems: list[str] = []
-        self._fd = file.fileno()
-        self._size = os.fstat(self._fd).st_size
-        directory = self._directory()
-        self.entries = self._entries(*directory)
-        self._data = self._tile(directory[0])
-        self._judge_names()
+        self._file = path.open("rb")
+        try:
+            self._fd = self._file.fileno()
+            self._size = os.fstat(self._fd).st_size
+            directory = self._directory()
+            self.entries = self._entries(*directory)
+            self._data = self._tile(directory[0])
+            self._judge_names()
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Close the file; members cannot be read any more."""
+        self._file.close()
 
     def chunks(self, entry: Entry) -> Iterator[bytes]:
         """The unpacked bytes of a member, piece by piece. Raises InputError where damaged."""

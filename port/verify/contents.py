@@ -48,10 +48,11 @@ class File:
 
 @dataclass(slots=True)
 class Contents:
-    """Everything that the checks look at. `root` is the folder that files are relative to."""
+    """Everything that the checks look at; `kind` is wheel, folder, file or distribution."""
 
     target: str
     kind: str
+    archive: Archive | None = None
     files: dict[str, File] = field(default_factory=dict)
     archive_problems: list[str] = field(default_factory=list)
     packed_size: int | None = None
@@ -62,6 +63,11 @@ class Contents:
     build_info: texts.BuildInfo | None = None
     shared_with: tuple[str, ...] = ()
     """Other installed distributions that own files of this one."""
+
+    def close(self) -> None:
+        """Let go of the file; `File.digest` cannot be asked any more."""
+        if self.archive is not None:
+            self.archive.close()
 
     @property
     def natives(self) -> dict[str, Elf]:
@@ -109,10 +115,7 @@ def open_target(target: str, *, installed: bool = False) -> Contents:
             if head == _ELF_MAGIC:
                 return _shared_object(target, path)
             if head.startswith(b"PK") or path.suffix == ".whl":
-                contents = Contents(target, "wheel")
-                archive = Archive(path, file)
-                _wheel(contents, path, archive)
-                return contents
+                return _wheel(target, path)
     except OSError as error:
         raise InputError(f"{target}: cannot be read: {error.strerror}") from None
     raise InputError(
@@ -121,7 +124,18 @@ def open_target(target: str, *, installed: bool = False) -> Contents:
     )
 
 
-def _wheel(contents: Contents, path: Path, archive: Archive) -> None:
+def _wheel(target: str, path: Path) -> Contents:
+    archive = Archive(path)
+    contents = Contents(target, "wheel", archive=archive)
+    try:
+        _members(contents, path, archive)
+    except BaseException:
+        contents.close()
+        raise
+    return contents
+
+
+def _members(contents: Contents, path: Path, archive: Archive) -> None:
     sources = [
         _Source(entry.name, entry.size, lambda entry=entry: archive.chunks(entry))  # type: ignore[misc]
         for entry in archive.entries

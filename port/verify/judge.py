@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from port.policy import Policy
+    from port.verify.contents import Contents
 
 
 def judge(
@@ -29,31 +32,31 @@ def judge(
     installed: bool,
 ) -> Report:
     """What `port.verify.verify` documents."""
-    contents = open_target(str(target), installed=installed)
+    with ExitStack() as stack:
+        contents = stack.enter_context(closing(open_target(str(target), installed=installed)))
+        earlier = None
+        if before is not None:
+            earlier = stack.enter_context(closing(open_target(str(before))))
+        case = _case(contents, platform, policy)
+        case = replace(case, architectures=tuple(architectures), before=earlier)
+        checks = tuple(verdict for check in ALL for verdict in check(case))
+    return Report(str(target), case.platform, checks)
+
+
+def _case(contents: Contents, platform: str | None, policy: Policy | None) -> Case:
+    """Settle the platform, and how much of its policy holds for this target."""
     if platform is not None:
-        chosen, how = platform, "as asked for"
+        chosen: str | None = platform
+        how = "as asked for"
     elif policy is not None:
         chosen, how = policy.platform, f"by the policy {policy.source}"
     else:
-        guessed, how = infer(contents)
-        chosen = guessed or ""
-    own = policy
+        chosen, how = infer(contents)
     strict = policy is not None
-    if own is None:
-        own = load(chosen or "cpu")
+    if policy is None:
+        policy = load(chosen or "cpu")
         name = contents.metadata.name if contents.metadata else ""
-        strict = own.distribution is not None and canonicalize_name(name) == own.distribution
+        strict = canonicalize_name(name) == policy.distribution
         if not strict:
-            own = own.for_others()
-    case = Case(
-        contents=contents,
-        platform=chosen or None,
-        how=how,
-        policy=own,
-        strict=strict,
-        asked=platform is not None,
-        architectures=tuple(architectures),
-        before=None if before is None else open_target(str(before)),
-    )
-    checks = [verdict for check in ALL for verdict in check(case)]
-    return Report(str(target), case.platform, tuple(checks))
+            policy = policy.for_others()
+    return Case(contents, chosen, how, policy, strict=strict, asked=platform is not None)
