@@ -41,7 +41,7 @@ class Context:
     cuda: Table
     hip: Table
     project: Project
-    root: str
+    root: str = ""
     """The real path of the source folder."""
     runtime_files: frozenset[str] = frozenset()
     """Files of the tree that include the whole HIP runtime header, themselves or through others."""
