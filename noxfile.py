@@ -10,7 +10,7 @@ import nox
 sys.path.insert(0, str(Path(__file__).parent))
 
 from ci import bench as benchmarks
-from ci import checks, packages, suite, wheels
+from ci import checks, containers, gpu, packages, suite, wheels
 from ci import cpp as core
 from ci import fuzz as fuzzing
 
@@ -105,3 +105,17 @@ def verify(session: nox.Session) -> None:
 def wheel_test(session: nox.Session) -> None:
     """Install what is in dist by name into clean environments, and run it."""
     wheels.wheel_test(session)
+
+
+@nox.session(name="gpu-tests")
+def gpu_tests(session: nox.Session) -> None:
+    """Device tests on the GPUs found; none is a skip, unless -- --require nvidia or amd."""
+    packages.ensure("gpu-tests")
+    gpu.gpu_tests(session)
+
+
+@nox.session
+def cibuildwheel(session: nox.Session) -> None:
+    """A ROCm wheel by cibuildwheel, in a container image made here."""
+    packages.ensure("cibuildwheel")
+    containers.cibuildwheel(session)

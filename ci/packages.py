@@ -75,6 +75,7 @@ NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
     "fuzz": (GXX, CLANG, CLANG_RUNTIMES),
     "bench": _COMPILE,
+    "gpu-tests": (GIT,),
     "cibuildwheel": (GIT, PODMAN, RUNC, MMDEBSTRAP),
     "lint": (GIT,),
 }

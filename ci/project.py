@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,6 +22,11 @@ def group(*names: str) -> Sequence[str]:
 
 def run_time_requirements() -> Sequence[str]:
     """What the distributions themselves depend on."""
-    data = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    requirements: list[str] = data["project"]["dependencies"]
+    requirements: list[str] = PYPROJECT["project"]["dependencies"]
+    return requirements
+
+
+def build_requirements() -> Sequence[str]:
+    """What the build backend needs on every platform."""
+    requirements: list[str] = PYPROJECT["build-system"]["requires"]
     return requirements

@@ -15,6 +15,12 @@ was hit (a full disk), 70 a bug of this tool, 130 interrupted.
 """
 
 
+def _print_cmake_dir(context: click.Context, _: click.Parameter, asked: bool) -> None:
+    if asked:
+        click.echo(Path(__file__).parents[1] / "cmake")
+        context.exit()
+
+
 @click.command(epilog=_EPILOG)
 @click.argument("source", type=click.Path(path_type=Path))
 @click.option(
@@ -82,7 +88,15 @@ was hit (a full disk), 70 a bug of this tool, 130 interrupted.
     metavar="DIR",
     help="Take the names from the HIP headers in DIR instead of the shipped tables.",
 )
-def main(  # noqa: PLR0917 - click passes each option by name
+@click.option(
+    "--cmake-dir",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_cmake_dir,
+    help="Print the folder of PortHipify.cmake (function port_hipify_target) and exit.",
+)
+def main(
     source: Path,
     output: Path,
     rocm: str,

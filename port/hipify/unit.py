@@ -98,7 +98,7 @@ class Unit(Source):
         offset = self.tokens.starts[token]
         return self.finding_at(rule, severity, offset, name, message, remedy)
 
-    def finding_at(  # noqa: PLR0917 - a finding has these six parts
+    def finding_at(
         self, rule: str, severity: Severity, offset: int, name: str, message: str, remedy: str
     ) -> Finding:
         """A finding at a byte offset."""

@@ -11,7 +11,6 @@ import warnings
 from pathlib import Path
 
 import monarch
-
 import port
 
 
