@@ -12,16 +12,20 @@ import sys
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 import monarch
 from monarch import _preload
+from monarch.errors import GpuError, MonarchError, RuntimeLibraryError
 from port import architectures
 from port.cli import run
 from port.errors import ExitCode, PortError
 from port.platform import survey
+
+if TYPE_CHECKING:
+    from monarch._gpu.device import Device
 
 __all__ = ["Diagnosis", "Problem", "command", "diagnose", "run"]
 
@@ -93,7 +97,7 @@ def diagnose() -> Diagnosis:
         distributions=distributions,
         platform=platform,
         build=build,
-        module=gpu.get("module") or _module_file(platform),
+        module=gpu.get("module") or _native("_core"),
         libraries=tuple(gpu.get("libraries", ())),
         driver=gpu.get("driver"),
         devices=tuple(gpu.get("devices", ())),
@@ -106,9 +110,14 @@ def diagnose() -> Diagnosis:
 
 def _build() -> tuple[dict[str, Any], list[Problem]]:
     try:
-        return monarch.build_info(), []
-    except monarch.errors.MonarchError as error:
+        facts = monarch.build_info()
+    except MonarchError as error:
         return {}, [Problem("installation", str(error), "pip install -e ./")]
+    if _native("_core"):
+        return facts, []
+    own = f"monarch-{facts['platform']}"
+    remedy = f"pip install --force-reinstall --no-deps {own}"
+    return facts, [Problem("installation", f"{own} lacks its native module monarch._core", remedy)]
 
 
 def _distributions() -> tuple[dict[str, str], ...]:
@@ -123,9 +132,8 @@ def _distributions() -> tuple[dict[str, str], ...]:
     return tuple(found)
 
 
-def _module_file(platform: str | None) -> str | None:
-    """The native module that this platform uses first."""
-    stem = f"_gpu_{platform}" if platform in {"cuda", "rocm"} else "_core"
+def _native(stem: str) -> str | None:
+    """The file of a native module of the package."""
     files = [path for folder in monarch.__path__ for path in Path(folder).glob(f"{stem}.*so")]
     return str(files[0]) if files else None
 
@@ -206,12 +214,11 @@ def _fault(what: str, remedy: str) -> dict[str, Any]:
 
 def print_probe() -> None:
     """Load the GPU module and print what came of it as JSON: the other side of `_probe`."""
-    from monarch._gpu import collectives, load  # noqa: PLC0415 - in the probing process alone
-    from monarch.errors import GpuError, RuntimeLibraryError  # noqa: PLC0415
+    from monarch._gpu import collectives, device, load  # noqa: PLC0415 - in the probing process alone
 
     answer: dict[str, Any] = {"faults": [], "libraries": [], "devices": []}
 
-    def missing(error: Exception, remedy: str) -> None:
+    def missing(error: MonarchError, remedy: str) -> None:
         answer["faults"].append({"kind": "environment", "what": str(error), "remedy": remedy})
 
     try:
@@ -229,7 +236,7 @@ def print_probe() -> None:
     try:
         path, version = module.driver_info()
         answer["driver"] = {"path": path, "version": str(version)}
-        answer["devices"] = [_device(device) for device in _devices()]
+        answer["devices"] = [_device(found) for found in device.devices()]
     except GpuError as error:
         missing(error, "install the GPU's driver; without a GPU there is nothing to repair")
     try:
@@ -242,13 +249,7 @@ def print_probe() -> None:
     click.echo(json.dumps(answer))
 
 
-def _devices() -> tuple[Any, ...]:
-    from monarch import gpu  # noqa: PLC0415 - in the probing process alone
-
-    return gpu.devices()
-
-
-def _device(device: Any) -> dict[str, Any]:
+def _device(device: Device) -> dict[str, Any]:
     return {
         "ordinal": device.ordinal,
         "name": device.name,

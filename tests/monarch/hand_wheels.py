@@ -11,6 +11,10 @@ import venv
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 REPOSITORY = Path(__file__).parents[2]
 RUNTIME = REPOSITORY / "runtime"
@@ -33,15 +37,18 @@ def write_wheel(folder: Path, name: str, files: dict[str, bytes], version: str =
     return path
 
 
-def monarch_wheel(folder: Path, platform: str) -> Path:
-    """`monarch-<platform>` without its native modules."""
+def monarch_wheel(folder: Path, platform: str, facts: Mapping[str, object] | None = None) -> Path:
+    """`monarch-<platform>` without its native modules; `facts` go into its build info."""
     package = RUNTIME / "monarch"
     files = {
         f"monarch/{path.relative_to(package).as_posix()}": path.read_bytes()
         for path in sorted(package.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts
     }
-    files["monarch/_build_info.py"] = f"PLATFORM = {platform!r}\nVERSION = '0.1.0'\n".encode()
+    info = {"RUNTIME_VERSION": "", "RUNTIME_SONAME": "", "ARCHITECTURES": (), **(facts or {})}
+    info |= {"PLATFORM": platform, "VERSION": "0.1.0"}
+    lines = "".join(f"{name} = {value!r}\n" for name, value in info.items())
+    files["monarch/_build_info.py"] = lines.encode()
     files[f"monarch/_platform_{platform}"] = f"monarch-{platform}\n".encode()
     files[f"monarch_{platform}.py"] = (RUNTIME / "monarch_distribution.py").read_bytes()
     return write_wheel(folder, f"monarch-{platform}", files)
@@ -63,14 +70,14 @@ class Environment:
     def python(self) -> Path:
         return self.root / "bin/python"
 
-    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
             [str(self.python), *arguments],
             capture_output=True,
             text=True,
             check=False,
             cwd=self.root,
-            env={"PATH": os.environ["PATH"]},
+            env={"PATH": os.environ["PATH"], **environ},
         )
 
     def pip(self, *arguments: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import json
 import re
 import subprocess
 import sys
@@ -26,6 +27,7 @@ def main(platform: str) -> None:
     frames()
     if platform != "cpu":
         gpu(package, platform, facts)
+    doctor(platform)
     sys.stdout.write(f"monarch-{platform} {version} works from {package}\n")
 
 
@@ -43,6 +45,20 @@ def frames() -> None:
     (frame,) = core.Decoder().feed(bytes(data))
     check("a frame comes back from the native core", bytes(frame.message) == b"message")
     check("and its buffers", [bytes(buffer) for buffer in frame.buffers] == [b"one", b"two"])
+
+
+def doctor(platform: str) -> None:
+    """The doctor finds nothing wrong with the files; a GPU it may miss."""
+    command = [sys.executable, "-m", "monarch", "doctor", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    wanted = (0,) if platform == "cpu" else (0, 5)
+    check(f"the doctor ends with status {done.returncode}, of {wanted}", done.returncode in wanted)
+    answer = json.loads(done.stdout)
+    check("it ran the checks of port.verify", {check["ok"] for check in answer["checks"]} == {True})
+    kinds = {problem["kind"] for problem in answer["problems"]}
+    check("it blames the machine alone, if anything", kinds <= {"environment"})
+    own = [sys.executable, "-m", f"monarch_{platform}"]
+    check("all files are its own", subprocess.run(own, check=False).returncode == 0)
 
 
 def gpu(package: Path, platform: str, facts: dict[str, object]) -> None:
