@@ -41,8 +41,8 @@ CollectivesHandle live(void* handle) { return static_cast<CollectivesHandle>(han
 
 /// Runs one call of the library with the communicator's device current.
 template <class Function, class... Arguments>
-Status operate(int device, void* handle, const char* context, Function CollectivesLibrary::* function,
-               Arguments... arguments) {
+Status operate(int device, void* handle, const char* context,
+               Function CollectivesLibrary::* function, Arguments... arguments) {
   const Result<const CollectivesLibrary*> library = collectives_library();
   if (!library) {
     return library.error();
@@ -61,7 +61,7 @@ Status operate(int device, void* handle, const char* context, Function Collectiv
   return {};
 }
 
-Status grouping(CollectivesStatus (*CollectivesLibrary::* function)(), const char* context) {
+Status grouping(CollectivesStatus (*CollectivesLibrary::*function)(), const char* context) {
   const Result<const CollectivesLibrary*> library = collectives_library();
   if (!library) {
     return library.error();
@@ -160,10 +160,11 @@ Status Communicator::reduce_scatter(Address send, Address receive, std::size_t c
                  vendor_reduction(reduction), live(handle_), stream.handle());
 }
 
-Status Communicator::broadcast(Address send, Address receive, std::size_t count, DType dtype, int root,
-                               const Stream& stream) {
+Status Communicator::broadcast(Address send, Address receive, std::size_t count, DType dtype,
+                               int root, const Stream& stream) {
   return operate(device_, handle_, "broadcast", &CollectivesLibrary::broadcast, readable(send),
-                 writable(receive), count, vendor_dtype(dtype), root, live(handle_), stream.handle());
+                 writable(receive), count, vendor_dtype(dtype), root, live(handle_),
+                 stream.handle());
 }
 
 Status Communicator::reduce(Address send, Address receive, std::size_t count, DType dtype,
@@ -173,7 +174,8 @@ Status Communicator::reduce(Address send, Address receive, std::size_t count, DT
                  live(handle_), stream.handle());
 }
 
-Status Communicator::send(Address data, std::size_t count, DType dtype, int peer, const Stream& stream) {
+Status Communicator::send(Address data, std::size_t count, DType dtype, int peer,
+                          const Stream& stream) {
   return operate(device_, handle_, "send", &CollectivesLibrary::send, readable(data), count,
                  vendor_dtype(dtype), peer, live(handle_), stream.handle());
 }
@@ -207,11 +209,13 @@ Result<std::unique_ptr<Communicator>> Communicator::split(int color, int key) {
     return std::unique_ptr<Communicator>();
   }
   Communicator part(device_, made, 0, 0);
-  if (Status got = operate(device_, made, k_context, &CollectivesLibrary::user_rank, made, &part.rank_);
+  if (Status got =
+          operate(device_, made, k_context, &CollectivesLibrary::user_rank, made, &part.rank_);
       !got) {
     return got.error();
   }
-  if (Status got = operate(device_, made, k_context, &CollectivesLibrary::count, made, &part.size_); !got) {
+  if (Status got = operate(device_, made, k_context, &CollectivesLibrary::count, made, &part.size_);
+      !got) {
     return got.error();
   }
   return std::make_unique<Communicator>(std::move(part));
@@ -236,7 +240,8 @@ Status Communicator::abort() {
   if (handle == nullptr) {
     return {};
   }
-  return operate(device_, handle, "aborting a communicator", &CollectivesLibrary::abort, live(handle));
+  return operate(device_, handle, "aborting a communicator", &CollectivesLibrary::abort,
+                 live(handle));
 }
 
 Status Communicator::release() {
@@ -244,7 +249,8 @@ Status Communicator::release() {
   if (handle == nullptr) {
     return {};
   }
-  return operate(device_, handle, "destroying a communicator", &CollectivesLibrary::destroy, live(handle));
+  return operate(device_, handle, "destroying a communicator", &CollectivesLibrary::destroy,
+                 live(handle));
 }
 
 }  // namespace monarch::native

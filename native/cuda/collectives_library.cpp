@@ -51,7 +51,8 @@ Result<CollectivesLibrary> bind_library(void* handle, const std::string& name) {
   look_up(handle, "ncclCommSplit", library.split);
   look_up(handle, "ncclGetLastError", library.last_error);
   if (!missing.empty()) {
-    return Error{ErrorCode::symbol_missing, name + " lacks " + missing, "opening the collectives library"};
+    return Error{ErrorCode::symbol_missing, name + " lacks " + missing,
+                 "opening the collectives library"};
   }
   Dl_info found{};
   const bool known = dladdr(reinterpret_cast<void*>(library.get_version), &found) != 0;

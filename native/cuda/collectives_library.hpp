@@ -9,8 +9,8 @@
 namespace monarch::native {
 
 /// The binary interface of the collectives library, which both vendors share name for name. Written
-/// out here because its header comes with a library of hundreds of megabytes, and only opened at run
-/// time. Values: NCCL's public documentation of ncclDataType_t, ncclRedOp_t, ncclResult_t.
+/// out here because its header comes with a library of hundreds of megabytes, and only opened at
+/// run time. Values: NCCL's public documentation of ncclDataType_t, ncclRedOp_t, ncclResult_t.
 struct CollectivesUniqueId {
   char internal[128];
 };
@@ -26,7 +26,8 @@ inline constexpr CollectivesStatus k_collectives_in_progress = 7;
 struct CollectivesLibrary {
   CollectivesStatus (*get_version)(int* version){};
   CollectivesStatus (*get_unique_id)(CollectivesUniqueId* id){};
-  CollectivesStatus (*init_rank)(CollectivesHandle* handle, int size, CollectivesUniqueId id, int rank){};
+  CollectivesStatus (*init_rank)(CollectivesHandle* handle, int size, CollectivesUniqueId id,
+                                 int rank){};
   CollectivesStatus (*destroy)(CollectivesHandle handle){};
   CollectivesStatus (*abort)(CollectivesHandle handle){};
   CollectivesStatus (*async_error)(CollectivesHandle handle, CollectivesStatus* status){};
@@ -36,15 +37,18 @@ struct CollectivesLibrary {
   CollectivesStatus (*group_start)(){};
   CollectivesStatus (*group_end)(){};
   CollectivesStatus (*all_reduce)(const void* send, void* receive, std::size_t count, int dtype,
-                                  int reduction, CollectivesHandle handle, CollectivesStream stream){};
+                                  int reduction, CollectivesHandle handle,
+                                  CollectivesStream stream){};
   CollectivesStatus (*all_gather)(const void* send, void* receive, std::size_t count, int dtype,
                                   CollectivesHandle handle, CollectivesStream stream){};
   CollectivesStatus (*reduce_scatter)(const void* send, void* receive, std::size_t count, int dtype,
-                                      int reduction, CollectivesHandle handle, CollectivesStream stream){};
-  CollectivesStatus (*broadcast)(const void* send, void* receive, std::size_t count, int dtype, int root,
-                                 CollectivesHandle handle, CollectivesStream stream){};
-  CollectivesStatus (*reduce)(const void* send, void* receive, std::size_t count, int dtype, int reduction,
-                              int root, CollectivesHandle handle, CollectivesStream stream){};
+                                      int reduction, CollectivesHandle handle,
+                                      CollectivesStream stream){};
+  CollectivesStatus (*broadcast)(const void* send, void* receive, std::size_t count, int dtype,
+                                 int root, CollectivesHandle handle, CollectivesStream stream){};
+  CollectivesStatus (*reduce)(const void* send, void* receive, std::size_t count, int dtype,
+                              int reduction, int root, CollectivesHandle handle,
+                              CollectivesStream stream){};
   CollectivesStatus (*send)(const void* data, std::size_t count, int dtype, int peer,
                             CollectivesHandle handle, CollectivesStream stream){};
   CollectivesStatus (*receive)(void* data, std::size_t count, int dtype, int peer,

@@ -85,7 +85,8 @@ Result<DeviceInfo> device_info(int ordinal) {
   }
   info.pci_bus_id = bus;
   CUuuid uuid{};
-  if (Status got = invoke("reading the device's UUID", table.device_uuid, &uuid, device.value()); !got) {
+  if (Status got = invoke("reading the device's UUID", table.device_uuid, &uuid, device.value());
+      !got) {
     return got.error();
   }
   static_assert(sizeof(uuid.bytes) == sizeof(info.uuid));
@@ -96,8 +97,8 @@ Result<DeviceInfo> device_info(int ordinal) {
     return got.error();
   }
   for (const WantedAttribute& wanted : k_attributes) {
-    if (Status got = invoke("reading a device attribute", table.device_attribute, &(info.*wanted.member),
-                            wanted.attribute, device.value());
+    if (Status got = invoke("reading a device attribute", table.device_attribute,
+                            &(info.*wanted.member), wanted.attribute, device.value());
         !got) {
       return got.error();
     }
@@ -111,7 +112,8 @@ Result<MemoryInfo> memory_info(int ordinal) {
     return scope.error();
   }
   MemoryInfo info;
-  if (Status got = invoke("reading free memory", driver().value().memory_info, &info.free, &info.total);
+  if (Status got =
+          invoke("reading free memory", driver().value().memory_info, &info.free, &info.total);
       !got) {
     return got.error();
   }
@@ -133,8 +135,8 @@ Result<bool> can_access_peer(int ordinal, int peer) {
     return to.error();
   }
   int possible = 0;
-  if (Status got = invoke("asking for peer access", table.device_can_access_peer, &possible, from.value(),
-                          to.value());
+  if (Status got = invoke("asking for peer access", table.device_can_access_peer, &possible,
+                          from.value(), to.value());
       !got) {
     return got.error();
   }

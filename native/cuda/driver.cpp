@@ -40,7 +40,8 @@ Result<Driver> load_driver() {
 #undef MONARCH_DRIVER_LOOK_UP
   if (!missing.empty()) {
     return Error{ErrorCode::symbol_missing,
-                 table.library + " lacks " + missing + "; a newer driver is needed", "loading the driver"};
+                 table.library + " lacks " + missing + "; a newer driver is needed",
+                 "loading the driver"};
   }
   const CUresult status = table.init(0);
   if (status != CUDA_SUCCESS && status != CUDA_ERROR_NO_DEVICE) {
@@ -72,7 +73,8 @@ Result<CUcontext> primary_context(const Driver& table, int device) {
     return got.error();
   }
   CUcontext context{};
-  if (Status got = invoke("retaining the primary context", table.primary_context_retain, &context, handle);
+  if (Status got =
+          invoke("retaining the primary context", table.primary_context_retain, &context, handle);
       !got) {
     return got.error();
   }
@@ -117,13 +119,16 @@ Result<ContextScope> ContextScope::enter(int device) {
     return wanted.error();
   }
   CUcontext previous{};
-  if (Status got = invoke("reading the current context", table.value().context_get_current, &previous); !got) {
+  if (Status got =
+          invoke("reading the current context", table.value().context_get_current, &previous);
+      !got) {
     return got.error();
   }
   if (previous == wanted.value()) {
     return ContextScope(table.value(), previous, false);
   }
-  if (Status set = invoke("entering the primary context", table.value().context_set_current, wanted.value());
+  if (Status set =
+          invoke("entering the primary context", table.value().context_set_current, wanted.value());
       !set) {
     return set.error();
   }
@@ -147,7 +152,8 @@ Result<DriverInfo> driver_info() {
     return table.error();
   }
   int version = 0;
-  if (Status got = invoke("reading the driver's version", table.value().driver_version, &version); !got) {
+  if (Status got = invoke("reading the driver's version", table.value().driver_version, &version);
+      !got) {
     return got.error();
   }
   return DriverInfo{table.value().library, version};

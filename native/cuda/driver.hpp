@@ -1,7 +1,7 @@
 #pragma once
 
-// One vendor's C++ header overloads some entry points with templates, which have no one type; this is
-// its own switch to leave them out. So this header comes before any other of the vendor's.
+// One vendor's C++ header overloads some entry points with templates, which have no one type; this
+// is its own switch to leave them out. So this header comes before any other of the vendor's.
 #define __HIP_DISABLE_CPP_FUNCTIONS__
 
 #include <cuda.h>
@@ -42,16 +42,22 @@ Status invoke(std::string_view call, Function function, Arguments... arguments) 
   return driver_error(status, call);
 }
 
-inline CUdeviceptr vendor_pointer(Address address) {
-  return reinterpret_cast<CUdeviceptr>(static_cast<unsigned long long>(address.value));
+template <class Status, class Pointer, class... Rest>
+Pointer pointer_given_by(Status (*)(Pointer*, Rest...));
+
+/// A device address as the entry points take it: what allocation gives, on either platform.
+using VendorPointer = decltype(pointer_given_by(Driver{}.memory_allocate));
+
+inline VendorPointer vendor_pointer(Address address) {
+  return reinterpret_cast<VendorPointer>(static_cast<unsigned long long>(address.value));
 }
 
-inline Address neutral_address(CUdeviceptr pointer) {
+inline Address neutral_address(VendorPointer pointer) {
   return {reinterpret_cast<unsigned long long>(pointer)};
 }
 
-/// Makes the device's primary context, which the runtime library shares, current for this thread and
-/// puts back what was current before.
+/// Makes the device's primary context, which the runtime library shares, current for this thread
+/// and puts back what was current before.
 class ContextScope {
  public:
   static Result<ContextScope> enter(int device);

@@ -56,7 +56,8 @@ __global__ void checksum_kernel(unsigned long long* result, const unsigned char*
   const bool aligned = reinterpret_cast<std::uintptr_t>(data) % sizeof(std::uint64_t) == 0;
   const std::uint64_t whole = bytes / sizeof(std::uint64_t);
   unsigned long long sum = first_index() == 0 ? checksum_seed(bytes) : 0;
-  for (std::uint64_t index = first_index(); index * sizeof(std::uint64_t) < bytes; index += index_step()) {
+  for (std::uint64_t index = first_index(); index * sizeof(std::uint64_t) < bytes;
+       index += index_step()) {
     const std::uint64_t word = aligned && index < whole
                                    ? reinterpret_cast<const std::uint64_t*>(data)[index]
                                    : checksum_word(data, bytes, index);
@@ -99,7 +100,8 @@ void start_pack(Address destination, Address source, const StridedPlan& plan, cu
 }
 
 template <class Unit>
-void start_unpack(Address destination, Address source, const StridedPlan& plan, cudaStream_t stream) {
+void start_unpack(Address destination, Address source, const StridedPlan& plan,
+                  cudaStream_t stream) {
   unpack_kernel<Unit><<<blocks_for(plan.count), k_threads, 0, stream>>>(
       pointer_to<unsigned char>(destination), pointer_to<const Unit>(source), plan);
 }
@@ -112,17 +114,21 @@ void start_cast(Address destination, Address source, std::uint64_t count, cudaSt
 }
 
 template <DType Source>
-void start_cast_from(DType destination_dtype, Address destination, Address source, std::uint64_t count,
-                     cudaStream_t stream) {
+void start_cast_from(DType destination_dtype, Address destination, Address source,
+                     std::uint64_t count, cudaStream_t stream) {
   switch (destination_dtype) {
     case DType::int8: return start_cast<Source, DType::int8>(destination, source, count, stream);
     case DType::uint8: return start_cast<Source, DType::uint8>(destination, source, count, stream);
     case DType::int32: return start_cast<Source, DType::int32>(destination, source, count, stream);
     case DType::int64: return start_cast<Source, DType::int64>(destination, source, count, stream);
-    case DType::float16: return start_cast<Source, DType::float16>(destination, source, count, stream);
-    case DType::bfloat16: return start_cast<Source, DType::bfloat16>(destination, source, count, stream);
-    case DType::float32: return start_cast<Source, DType::float32>(destination, source, count, stream);
-    case DType::float64: return start_cast<Source, DType::float64>(destination, source, count, stream);
+    case DType::float16:
+      return start_cast<Source, DType::float16>(destination, source, count, stream);
+    case DType::bfloat16:
+      return start_cast<Source, DType::bfloat16>(destination, source, count, stream);
+    case DType::float32:
+      return start_cast<Source, DType::float32>(destination, source, count, stream);
+    case DType::float64:
+      return start_cast<Source, DType::float64>(destination, source, count, stream);
   }
 }
 
@@ -184,10 +190,18 @@ Status cast(Address destination, DType destination_dtype, Address source, DType 
     case DType::uint8: start_cast_from<DType::uint8>(to, destination, source, count, queue); break;
     case DType::int32: start_cast_from<DType::int32>(to, destination, source, count, queue); break;
     case DType::int64: start_cast_from<DType::int64>(to, destination, source, count, queue); break;
-    case DType::float16: start_cast_from<DType::float16>(to, destination, source, count, queue); break;
-    case DType::bfloat16: start_cast_from<DType::bfloat16>(to, destination, source, count, queue); break;
-    case DType::float32: start_cast_from<DType::float32>(to, destination, source, count, queue); break;
-    case DType::float64: start_cast_from<DType::float64>(to, destination, source, count, queue); break;
+    case DType::float16:
+      start_cast_from<DType::float16>(to, destination, source, count, queue);
+      break;
+    case DType::bfloat16:
+      start_cast_from<DType::bfloat16>(to, destination, source, count, queue);
+      break;
+    case DType::float32:
+      start_cast_from<DType::float32>(to, destination, source, count, queue);
+      break;
+    case DType::float64:
+      start_cast_from<DType::float64>(to, destination, source, count, queue);
+      break;
   }
   return launched("casting");
 }
@@ -195,7 +209,8 @@ Status cast(Address destination, DType destination_dtype, Address source, DType 
 Status checksum(Address result, Address data, std::size_t bytes, const Stream& stream) {
   constexpr const char* k_context = "computing a checksum";
   if (result.value % sizeof(std::uint64_t) != 0) {
-    return Error{ErrorCode::invalid_argument, "the result's address is no multiple of 8", k_context};
+    return Error{ErrorCode::invalid_argument, "the result's address is no multiple of 8",
+                 k_context};
   }
   const Result<ContextScope> scope = ContextScope::enter(stream.device());
   if (!scope) {

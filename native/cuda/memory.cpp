@@ -25,7 +25,7 @@ Result<Allocation> Allocation::create(int device, std::size_t bytes) {
   if (!scope) {
     return scope.error();
   }
-  CUdeviceptr pointer{};
+  VendorPointer pointer{};
   if (Status got = invoke(k_context, driver().value().memory_allocate, &pointer, bytes); !got) {
     return got.error();
   }
@@ -167,7 +167,8 @@ Status fill(int device, Address destination, std::uint8_t value, std::size_t byt
     return invoke(k_context, table.fill_bytes_async, vendor_pointer(destination), value, bytes,
                   stream_of(*stream));
   }
-  if (Status filled = invoke(k_context, table.fill_bytes, vendor_pointer(destination), value, bytes);
+  if (Status filled =
+          invoke(k_context, table.fill_bytes, vendor_pointer(destination), value, bytes);
       !filled) {
     return filled;
   }

@@ -26,9 +26,10 @@ Result<DmaBuffer> export_range(void* symbol, Address address, std::size_t bytes)
   const int status = reinterpret_cast<ExportRange>(symbol)(&buffer.descriptor, address.value, bytes,
                                                            k_dma_buffer_descriptor, 0);
   if (status != 0) {
-    return no_dma_buffer("the driver refused the range (status " + std::to_string(status) +
-                         "); address and size must be multiples of the page size, and driver, device "
-                         "and kernel must support dma-buf");
+    return no_dma_buffer(
+        "the driver refused the range (status " + std::to_string(status) +
+        "); address and size must be multiples of the page size, and driver, device "
+        "and kernel must support dma-buf");
   }
   return buffer;
 }
@@ -47,9 +48,10 @@ int compiled_runtime_version() { return HIP_VERSION; }
 
 Result<LoadedLibrary> open_driver_library() {
   Dl_info bound{};
-  if (dladdr(reinterpret_cast<void*>(&hipRuntimeGetVersion), &bound) == 0 || bound.dli_fname == nullptr) {
-    return Error{ErrorCode::library_missing, "the HIP runtime this module is bound to cannot be found",
-                 "loading the driver"};
+  if (dladdr(reinterpret_cast<void*>(&hipRuntimeGetVersion), &bound) == 0 ||
+      bound.dli_fname == nullptr) {
+    return Error{ErrorCode::library_missing,
+                 "the HIP runtime this module is bound to cannot be found", "loading the driver"};
   }
   void* handle = dlopen(bound.dli_fname, RTLD_NOW | RTLD_NOLOAD);
   if (handle == nullptr) {
@@ -95,22 +97,26 @@ Result<DmaBuffer> export_dma_buffer_of(void* driver_library, Address address, st
   if (void* symbol = dlsym(driver_library, "hipMemGetHandleForAddressRange"); symbol != nullptr) {
     return export_range(symbol, address, bytes);
   }
-  using Export = int (*)(const void* pointer, std::size_t bytes, int* descriptor, std::uint64_t* offset);
+  using Export =
+      int (*)(const void* pointer, std::size_t bytes, int* descriptor, std::uint64_t* offset);
   constexpr const char* k_library = "libhsa-runtime64.so.1";
   void* library = dlopen(k_library, RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) {
-    return no_dma_buffer(std::string(k_library) + " is not loaded, and the HIP runtime before 7 has no call of its own");
+    return no_dma_buffer(std::string(k_library) +
+                         " is not loaded, and the HIP runtime before 7 has no call of its own");
   }
   void* symbol = dlsym(library, "hsa_amd_portable_export_dmabuf");
   dlclose(library);
   if (symbol == nullptr) {
-    return no_dma_buffer(std::string(k_library) + " lacks hsa_amd_portable_export_dmabuf; ROCm 5.6 or newer has it");
+    return no_dma_buffer(std::string(k_library) +
+                         " lacks hsa_amd_portable_export_dmabuf; ROCm 5.6 or newer has it");
   }
   DmaBuffer buffer;
-  const int status = reinterpret_cast<Export>(symbol)(reinterpret_cast<const void*>(address.value), bytes,
-                                                      &buffer.descriptor, &buffer.offset);
+  const int status = reinterpret_cast<Export>(symbol)(reinterpret_cast<const void*>(address.value),
+                                                      bytes, &buffer.descriptor, &buffer.offset);
   if (status != 0) {
-    return no_dma_buffer("hsa_amd_portable_export_dmabuf failed with status " + std::to_string(status));
+    return no_dma_buffer("hsa_amd_portable_export_dmabuf failed with status " +
+                         std::to_string(status));
   }
   return buffer;
 }
@@ -118,7 +124,8 @@ Result<DmaBuffer> export_dma_buffer_of(void* driver_library, Address address, st
 #else
 
 const char* const k_collectives_library = "libnccl.so.2";
-const char* const k_collectives_remedy = "install NCCL (pip install nvidia-nccl-cu13, or libnccl2 of NVIDIA's packages)";
+const char* const k_collectives_remedy =
+    "install NCCL (pip install nvidia-nccl-cu13, or libnccl2 of NVIDIA's packages)";
 
 std::string_view platform_name() { return "cuda"; }
 
@@ -129,11 +136,12 @@ Result<LoadedLibrary> open_driver_library() {
   void* handle = dlopen(k_library, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
-    return Error{ErrorCode::library_missing,
-                 std::string(reason != nullptr ? reason : k_library) +
-                     "; it belongs to the NVIDIA driver, so install the driver (or, in a container, start "
-                     "it with the GPUs given to it)",
-                 "loading the driver"};
+    return Error{
+        ErrorCode::library_missing,
+        std::string(reason != nullptr ? reason : k_library) +
+            "; it belongs to the NVIDIA driver, so install the driver (or, in a container, start "
+            "it with the GPUs given to it)",
+        "loading the driver"};
   }
   Dl_info found{};
   void* symbol = dlsym(handle, "cuInit");
@@ -152,7 +160,8 @@ Result<void*> import_argument(const int& descriptor) {
 Result<DmaBuffer> export_dma_buffer_of(void* driver_library, Address address, std::size_t bytes) {
   void* symbol = dlsym(driver_library, "cuMemGetHandleForAddressRange");
   if (symbol == nullptr) {
-    return no_dma_buffer("the driver lacks cuMemGetHandleForAddressRange; CUDA 11.7 or newer has it");
+    return no_dma_buffer(
+        "the driver lacks cuMemGetHandleForAddressRange; CUDA 11.7 or newer has it");
   }
   return export_range(symbol, address, bytes);
 }

@@ -26,8 +26,8 @@ int compiled_runtime_version();
 /// use; an Error that says which two releases disagree.
 Status check_virtual_memory_layout();
 
-/// What the driver wants to be given for an imported descriptor: `descriptor` itself or its address,
-/// by release. `descriptor` must outlive the call it is passed to.
+/// What the driver wants to be given for an imported descriptor: `descriptor` itself or its
+/// address, by release. `descriptor` must outlive the call it is passed to.
 Result<void*> import_argument(const int& descriptor);
 
 /// File name of the vendor's collectives library, as the loader looks for it, and how to get it.

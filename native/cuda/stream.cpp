@@ -53,7 +53,8 @@ Status Stream::synchronize() {
   if (!scope) {
     return scope.error();
   }
-  return invoke("waiting for a stream", driver().value().stream_synchronize, static_cast<CUstream>(handle_));
+  return invoke("waiting for a stream", driver().value().stream_synchronize,
+                static_cast<CUstream>(handle_));
 }
 
 Result<bool> Stream::query() {
@@ -82,7 +83,8 @@ Status Stream::release() {
   if (!scope) {
     return scope.error();
   }
-  return invoke("destroying a stream", driver().value().stream_destroy, static_cast<CUstream>(handle));
+  return invoke("destroying a stream", driver().value().stream_destroy,
+                static_cast<CUstream>(handle));
 }
 
 Result<Event> Event::create(int device, bool timing) {
@@ -92,7 +94,8 @@ Result<Event> Event::create(int device, bool timing) {
   }
   const auto flags = static_cast<unsigned>(timing ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING);
   CUevent event{};
-  if (Status got = invoke("creating an event", driver().value().event_create, &event, flags); !got) {
+  if (Status got = invoke("creating an event", driver().value().event_create, &event, flags);
+      !got) {
     return got.error();
   }
   return Event(device, event);
@@ -126,7 +129,8 @@ Status Event::synchronize() {
   if (!scope) {
     return scope.error();
   }
-  return invoke("waiting for an event", driver().value().event_synchronize, static_cast<CUevent>(handle_));
+  return invoke("waiting for an event", driver().value().event_synchronize,
+                static_cast<CUevent>(handle_));
 }
 
 Result<bool> Event::query() {
@@ -160,7 +164,8 @@ Status Event::release() {
   if (!scope) {
     return scope.error();
   }
-  return invoke("destroying an event", driver().value().event_destroy, static_cast<CUevent>(handle));
+  return invoke("destroying an event", driver().value().event_destroy,
+                static_cast<CUevent>(handle));
 }
 
 }  // namespace monarch::native

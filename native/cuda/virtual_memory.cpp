@@ -53,8 +53,9 @@ Result<std::size_t> virtual_memory_granularity(int device) {
   }
   const CUmemAllocationProp properties = properties_of(device);
   std::size_t granularity = 0;
-  if (Status got = invoke("reading the allocation granularity", driver().value().virtual_granularity,
-                          &granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
+  if (Status got =
+          invoke("reading the allocation granularity", driver().value().virtual_granularity,
+                 &granularity, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM);
       !got) {
     return got.error();
   }
@@ -76,15 +77,16 @@ Result<PhysicalMemory> PhysicalMemory::create(int device, std::size_t bytes) {
   }
   const CUmemAllocationProp properties = properties_of(device);
   CUmemGenericAllocationHandle handle{};
-  if (Status got = invoke("creating physical memory", driver().value().virtual_create, &handle, bytes,
-                          &properties, 0ULL);
+  if (Status got = invoke("creating physical memory", driver().value().virtual_create, &handle,
+                          bytes, &properties, 0ULL);
       !got) {
     return got.error();
   }
   return PhysicalMemory(device, bytes, neutral_handle(handle));
 }
 
-Result<PhysicalMemory> PhysicalMemory::import_descriptor(int device, int descriptor, std::size_t bytes) {
+Result<PhysicalMemory> PhysicalMemory::import_descriptor(int device, int descriptor,
+                                                         std::size_t bytes) {
   const Result<ContextScope> scope = enter_checked(device);
   if (!scope) {
     return scope.error();
@@ -147,7 +149,8 @@ Status PhysicalMemory::release() {
   if (!scope) {
     return scope.error();
   }
-  return invoke("releasing physical memory", driver().value().virtual_release, vendor_handle(handle_));
+  return invoke("releasing physical memory", driver().value().virtual_release,
+                vendor_handle(handle_));
 }
 
 Result<AddressRange> AddressRange::reserve(int device, std::size_t bytes, std::size_t alignment) {
@@ -163,9 +166,9 @@ Result<AddressRange> AddressRange::reserve(int device, std::size_t bytes, std::s
   if (!scope) {
     return scope.error();
   }
-  CUdeviceptr pointer{};
+  VendorPointer pointer{};
   if (Status got = invoke("reserving addresses", driver().value().virtual_reserve, &pointer, bytes,
-                          alignment, CUdeviceptr{}, 0ULL);
+                          alignment, VendorPointer{}, 0ULL);
       !got) {
     return got.error();
   }
@@ -200,7 +203,8 @@ Status AddressRange::map(std::size_t offset, const PhysicalMemory& memory) {
   }
   if (offset > size_ || memory.size() > size_ - offset) {
     return bad_range("mapping " + std::to_string(memory.size()) + " bytes at offset " +
-                     std::to_string(offset) + " does not fit the range of " + std::to_string(size_));
+                     std::to_string(offset) + " does not fit the range of " +
+                     std::to_string(size_));
   }
   for (const Mapping& mapping : mappings_) {
     if (offset < mapping.offset + mapping.size && mapping.offset < offset + memory.size()) {
@@ -212,9 +216,9 @@ Status AddressRange::map(std::size_t offset, const PhysicalMemory& memory) {
   if (!scope) {
     return scope.error();
   }
-  if (Status mapped = invoke("mapping memory", driver().value().virtual_map,
-                             vendor_pointer(address_ + offset), memory.size(), std::size_t{0},
-                             vendor_handle(memory.handle()), 0ULL);
+  if (Status mapped =
+          invoke("mapping memory", driver().value().virtual_map, vendor_pointer(address_ + offset),
+                 memory.size(), std::size_t{0}, vendor_handle(memory.handle()), 0ULL);
       !mapped) {
     return mapped;
   }
@@ -239,8 +243,9 @@ Status AddressRange::set_access(std::size_t offset, std::size_t bytes, int devic
 }
 
 Status AddressRange::unmap(std::size_t offset) {
-  const auto found = std::find_if(mappings_.begin(), mappings_.end(),
-                                  [offset](const Mapping& mapping) { return mapping.offset == offset; });
+  const auto found =
+      std::find_if(mappings_.begin(), mappings_.end(),
+                   [offset](const Mapping& mapping) { return mapping.offset == offset; });
   if (found == mappings_.end()) {
     return bad_range("nothing is mapped at offset " + std::to_string(offset));
   }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from port.hipify.facts import LOOKS_LIKE_CUDA
 from port.hipify.lexer import IDENT
+from port.hipify.rules.calls import enclosing_call
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from port.hipify.context import Context
     from port.hipify.findings import Finding
     from port.hipify.mapping import Entry
+    from port.hipify.preprocess import Directive
     from port.hipify.rewrite import Edit
     from port.hipify.unit import Unit
 
@@ -75,7 +77,10 @@ def _known(
             entry.note or "guard the code that needs it, or give a name for it with --map",
         )
     else:
-        yield _replacement(unit, context, index, entry, entry.target)
+        if entry.how == "compat" and directive is not None and _is_listed(unit, directive, index):
+            # Whoever applies the list may quote the name or take its type: a wrapper has neither.
+            entry = context.mapping.renamed(entry.name) or entry
+        yield _replacement(unit, context, index, entry, entry.target or "")
 
 
 def _guarded(context: Context, conditions: Conditions, index: int, entry: Entry) -> Entry:
@@ -97,6 +102,20 @@ def _replacement(unit: Unit, context: Context, index: int, entry: Entry, target:
         first = index - 1
     compat = (entry.name,) if entry.how == "compat" else ()
     return unit.edit(first, index + 1, target.encode("utf-8", "surrogateescape"), compat=compat)
+
+
+def _is_listed(unit: Unit, directive: Directive, index: int) -> bool:
+    """Whether a name is an entry of a list macro: `#define LIST(ENTRY) ENTRY(cuMemAlloc) …`."""
+    if directive.name != b"define" or unit.text(index + 1) not in (b",", b")"):
+        return False
+    call = enclosing_call(unit, index)
+    if call is None:
+        return False
+    name = unit.text(directive.first + 2)
+    return any(
+        macro.name == name and unit.text(call.name) in (macro.parameters or ())
+        for macro in unit.macros
+    )
 
 
 def _is_cuda_use(unit: Unit, context: Context, index: int, name: bytes) -> bool:

@@ -11,8 +11,8 @@ namespace {
 namespace nb = nanobind;
 using monarch::bindings::Failure;
 
-/// The class raised for an Error: RuntimeError until the package names its own. Owned by the module,
-/// which lives as long as the process.
+/// The class raised for an Error: RuntimeError until the package names its own. Owned by the
+/// module, which lives as long as the process.
 nb::handle& error_class() {
   static nb::handle held = PyExc_RuntimeError;
   return held;
@@ -35,8 +35,7 @@ NB_MODULE(MODULE_NAME, module) {
   using namespace monarch;
   nb::register_exception_translator(raise);
   module.def(
-      "set_error_class",
-      [](nb::type_object type) { error_class() = type.release(); },
+      "set_error_class", [](nb::type_object type) { error_class() = type.release(); },
       nb::arg("type"), "Raise `type(message, code, context)` for every error from now on.");
   module.attr("platform") = nb::str(native::platform_name().data(), native::platform_name().size());
   module.def(

@@ -8,8 +8,8 @@
 #include "monarch/native/error.hpp"
 #include "monarch/native/stream.hpp"
 
-// The GPU module is the same code on both platforms: it sees native/include only. Every blocking call
-// runs without the GIL.
+// The GPU module is the same code on both platforms: it sees native/include only. Every blocking
+// call runs without the GIL.
 namespace monarch::bindings {
 
 namespace nb = nanobind;

@@ -50,7 +50,8 @@ void bind_operations(nb::class_<Communicator>& communicator) {
           "reduce_scatter",
           [](Communicator& self, std::uint64_t send, std::uint64_t receive, std::size_t count,
              DType dtype, Reduction reduction, const Stream& stream) {
-            take(self.reduce_scatter(Address{send}, Address{receive}, count, dtype, reduction, stream));
+            take(self.reduce_scatter(Address{send}, Address{receive}, count, dtype, reduction,
+                                     stream));
           },
           nb::arg("send"), nb::arg("receive"), nb::arg("count"), nb::arg("dtype"),
           nb::arg("reduction"), nb::arg("stream"), WithoutGil())
@@ -66,7 +67,8 @@ void bind_operations(nb::class_<Communicator>& communicator) {
           "reduce",
           [](Communicator& self, std::uint64_t send, std::uint64_t receive, std::size_t count,
              DType dtype, Reduction reduction, int root, const Stream& stream) {
-            take(self.reduce(Address{send}, Address{receive}, count, dtype, reduction, root, stream));
+            take(self.reduce(Address{send}, Address{receive}, count, dtype, reduction, root,
+                             stream));
           },
           nb::arg("send"), nb::arg("receive"), nb::arg("count"), nb::arg("dtype"),
           nb::arg("reduction"), nb::arg("root"), nb::arg("stream"), WithoutGil())
@@ -79,7 +81,9 @@ void bind_operations(nb::class_<Communicator>& communicator) {
       .def(
           "receive",
           [](Communicator& self, std::uint64_t data, std::size_t count, DType dtype, int peer,
-             const Stream& stream) { take(self.receive(Address{data}, count, dtype, peer, stream)); },
+             const Stream& stream) {
+            take(self.receive(Address{data}, count, dtype, peer, stream));
+          },
           nb::arg("data"), nb::arg("count"), nb::arg("dtype"), nb::arg("peer"), nb::arg("stream"),
           WithoutGil());
 }
@@ -132,11 +136,14 @@ void bind_collectives(nb::module_& module) {
       .def_prop_ro("rank", &Communicator::rank)
       .def_prop_ro("size", &Communicator::size)
       .def(
-          "split", [](Communicator& self, int color, int key) { return take(self.split(color, key)); },
+          "split",
+          [](Communicator& self, int color, int key) { return take(self.split(color, key)); },
           nb::arg("color"), nb::arg("key"), WithoutGil(),
           nb::sig("def split(self, color: int, key: int) -> Communicator | None"))
-      .def("async_error", [](Communicator& self) { take(self.async_error()); }, WithoutGil())
-      .def("abort", [](Communicator& self) { take(self.abort()); }, WithoutGil())
+      .def(
+          "async_error", [](Communicator& self) { take(self.async_error()); }, WithoutGil())
+      .def(
+          "abort", [](Communicator& self) { take(self.abort()); }, WithoutGil())
       .def("release", [](Communicator& self) { take(self.release()); }, WithoutGil());
   bind_operations(communicator);
 }

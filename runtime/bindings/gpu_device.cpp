@@ -10,8 +10,9 @@ void bind_device(nb::module_& module) {
   nb::class_<DeviceInfo>(module, "DeviceInfo")
       .def_ro("ordinal", &DeviceInfo::ordinal)
       .def_ro("name", &DeviceInfo::name)
-      .def_prop_ro("uuid",
-                   [](const DeviceInfo& info) { return nb::bytes(info.uuid.data(), info.uuid.size()); })
+      .def_prop_ro(
+          "uuid",
+          [](const DeviceInfo& info) { return nb::bytes(info.uuid.data(), info.uuid.size()); })
       .def_ro("pci_bus_id", &DeviceInfo::pci_bus_id)
       .def_ro("total_memory", &DeviceInfo::total_memory)
       .def_ro("multiprocessors", &DeviceInfo::multiprocessors)

@@ -31,13 +31,13 @@ void bind_kernels(nb::module_& module) {
       nb::arg("item_bytes"), nb::arg("stream"), WithoutGil(), "Strides are in bytes.");
   module.def(
       "cast",
-      [](std::uint64_t destination, DType destination_dtype, std::uint64_t source, DType source_dtype,
-         std::uint64_t count, const Stream& stream) {
+      [](std::uint64_t destination, DType destination_dtype, std::uint64_t source,
+         DType source_dtype, std::uint64_t count, const Stream& stream) {
         take(native::cast(Address{destination}, destination_dtype, Address{source}, source_dtype,
                           count, stream));
       },
-      nb::arg("destination"), nb::arg("destination_dtype"), nb::arg("source"), nb::arg("source_dtype"),
-      nb::arg("count"), nb::arg("stream"), WithoutGil());
+      nb::arg("destination"), nb::arg("destination_dtype"), nb::arg("source"),
+      nb::arg("source_dtype"), nb::arg("count"), nb::arg("stream"), WithoutGil());
   module.def(
       "checksum",
       [](std::uint64_t result, std::uint64_t data, std::size_t bytes, const Stream& stream) {

@@ -14,9 +14,11 @@ void bind_copies(nb::module_& module) {
       [](int device, std::uint64_t destination, nb::object source, const Stream* stream) {
         const BufferView view(source, false);
         const nb::gil_scoped_release released;
-        take(native::copy_to_device(device, Address{destination}, view.data(), view.size(), stream));
+        take(
+            native::copy_to_device(device, Address{destination}, view.data(), view.size(), stream));
       },
-      nb::arg("device"), nb::arg("destination"), nb::arg("source"), nb::arg("stream").none() = nb::none(),
+      nb::arg("device"), nb::arg("destination"), nb::arg("source"),
+      nb::arg("stream").none() = nb::none(),
       "With a stream, `source` has to stay alive until the stream got there.");
   module.def(
       "copy_to_host",
@@ -25,7 +27,8 @@ void bind_copies(nb::module_& module) {
         const nb::gil_scoped_release released;
         take(native::copy_to_host(device, view.data(), Address{source}, view.size(), stream));
       },
-      nb::arg("device"), nb::arg("destination"), nb::arg("source"), nb::arg("stream").none() = nb::none(),
+      nb::arg("device"), nb::arg("destination"), nb::arg("source"),
+      nb::arg("stream").none() = nb::none(),
       "With a stream, `destination` has to stay alive until the stream got there.");
   module.def(
       "copy_on_device",
@@ -65,15 +68,17 @@ void bind_memory(nb::module_& module) {
           [](int device, std::size_t bytes) { return take(HostAllocation::create(device, bytes)); },
           nb::arg("device"), nb::arg("bytes"), WithoutGil())
       .def_prop_ro("device", &HostAllocation::device)
-      .def_prop_ro("address",
-                   [](const HostAllocation& self) { return reinterpret_cast<std::uintptr_t>(self.data()); })
+      .def_prop_ro(
+          "address",
+          [](const HostAllocation& self) { return reinterpret_cast<std::uintptr_t>(self.data()); })
       .def_prop_ro("size", &HostAllocation::size)
       .def("release", [](HostAllocation& self) { take(self.release()); }, WithoutGil());
   bind_copies(module);
   module.def(
       "export_dma_buffer",
       [](int device, std::uint64_t address, std::size_t bytes) {
-        const native::DmaBuffer buffer = take(native::export_dma_buffer(device, Address{address}, bytes));
+        const native::DmaBuffer buffer =
+            take(native::export_dma_buffer(device, Address{address}, bytes));
         return nb::make_tuple(buffer.descriptor, buffer.offset);
       },
       nb::arg("device"), nb::arg("address"), nb::arg("bytes"),

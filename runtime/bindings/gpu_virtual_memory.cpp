@@ -8,8 +8,8 @@ void bind_virtual_memory(nb::module_& module) {
   using native::PhysicalMemory;
   module.def(
       "virtual_memory_granularity",
-      [](int device) { return take(native::virtual_memory_granularity(device)); }, nb::arg("device"),
-      WithoutGil());
+      [](int device) { return take(native::virtual_memory_granularity(device)); },
+      nb::arg("device"), WithoutGil());
   nb::class_<PhysicalMemory>(module, "PhysicalMemory")
       .def_static(
           "create",

@@ -12,7 +12,9 @@ struct Address {
   std::uint64_t value{};
 
   friend constexpr auto operator<=>(Address, Address) = default;
-  friend constexpr Address operator+(Address base, std::size_t bytes) { return {base.value + bytes}; }
+  friend constexpr Address operator+(Address base, std::size_t bytes) {
+    return {base.value + bytes};
+  }
 };
 
 }  // namespace monarch::native

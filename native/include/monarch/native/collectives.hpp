@@ -22,9 +22,9 @@ struct CollectivesInfo {
   int version{};
 };
 
-/// Opens the vendor's collectives library once per process: the copy already mapped if there is one,
-/// else the first of `candidates` (absolute paths) that loads, else the loader's own search. Error
-/// `library_missing` names every file tried and why it failed.
+/// Opens the vendor's collectives library once per process: the copy already mapped if there is
+/// one, else the first of `candidates` (absolute paths) that loads, else the loader's own search.
+/// Error `library_missing` names every file tried and why it failed.
 Result<CollectivesInfo> open_collectives(std::span<const std::string> candidates);
 
 /// All functions below need `open_collectives` to have succeeded.
@@ -34,8 +34,8 @@ Result<UniqueId> make_unique_id();
 Status group_start();
 Status group_end();
 
-/// One rank of a communicator on one device. Operations queue on the stream and return; counts are in
-/// elements. Move-only; destroyed with its owner, which waits for outstanding operations.
+/// One rank of a communicator on one device. Operations queue on the stream and return; counts are
+/// in elements. Move-only; destroyed with its owner, which waits for outstanding operations.
 class Communicator {
  public:
   /// Blocks until all `size` ranks have called it with the same id.
@@ -59,8 +59,8 @@ class Communicator {
                         Reduction reduction, const Stream& stream);
   Status broadcast(Address send, Address receive, std::size_t count, DType dtype, int root,
                    const Stream& stream);
-  Status reduce(Address send, Address receive, std::size_t count, DType dtype,
-                Reduction reduction, int root, const Stream& stream);
+  Status reduce(Address send, Address receive, std::size_t count, DType dtype, Reduction reduction,
+                int root, const Stream& stream);
   Status send(Address data, std::size_t count, DType dtype, int peer, const Stream& stream);
   Status receive(Address data, std::size_t count, DType dtype, int peer, const Stream& stream);
 

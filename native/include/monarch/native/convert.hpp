@@ -83,8 +83,8 @@ constexpr Integer saturate(double value) {
   return static_cast<Integer>(value);
 }
 
-/// Rounds to odd (Boldo, Melquiond 2008): cut towards zero, then the last bit set if anything was cut.
-/// A second rounding to at least two bits fewer then gives what one rounding would have given.
+/// Rounds to odd (Boldo, Melquiond 2008): cut towards zero, then the last bit set if anything was
+/// cut. A second rounding to at least two bits fewer then gives what one rounding would have given.
 constexpr float round_to_odd(double value) {
   const auto nearest = static_cast<float>(value);
   const auto back = static_cast<double>(nearest);
@@ -150,8 +150,8 @@ struct Element<DType::float64> {
   using Wide = double;
 };
 
-/// Converts one element. Integer to integer wraps; real to integer truncates and saturates, NaN gives
-/// 0; to a narrower real rounds once, to nearest with ties to even.
+/// Converts one element. Integer to integer wraps; real to integer truncates and saturates, NaN
+/// gives 0; to a narrower real rounds once, to nearest with ties to even.
 template <DType Source, DType Destination>
 constexpr typename Element<Destination>::Storage convert(typename Element<Source>::Storage stored) {
   using Wide = typename Element<Source>::Wide;

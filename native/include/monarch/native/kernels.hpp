@@ -16,8 +16,8 @@ namespace monarch::native {
 /// Gathers the strided elements at `source` into contiguous memory at `destination`.
 Status pack(Address destination, Address source, const StridedPlan& plan, const Stream& stream);
 
-/// Scatters contiguous memory at `source` to the strided elements at `destination`; strides must not
-/// make elements overlap.
+/// Scatters contiguous memory at `source` to the strided elements at `destination`; strides must
+/// not make elements overlap.
 Status unpack(Address destination, Address source, const StridedPlan& plan, const Stream& stream);
 
 /// Converts `count` contiguous elements (convert.hpp says how). The ranges must not overlap.

@@ -56,8 +56,8 @@ class HostAllocation {
   std::size_t size_{};
 };
 
-/// Copies and fills on `device`. Without a stream the call returns when the bytes have arrived; with
-/// one it only queues, and the host buffer has to live until the stream got there.
+/// Copies and fills on `device`. Without a stream the call returns when the bytes have arrived;
+/// with one it only queues, and the host buffer has to live until the stream got there.
 Status copy_to_device(int device, Address destination, const void* source, std::size_t bytes,
                       const Stream* stream);
 Status copy_to_host(int device, void* destination, Address source, std::size_t bytes,
@@ -67,9 +67,9 @@ Status copy_on_device(int device, Address destination, Address source, std::size
 Status fill(int device, Address destination, std::uint8_t value, std::size_t bytes,
             const Stream* stream);
 
-/// A descriptor of the dma-buf behind [address, address + bytes) for a network or storage driver, and
-/// where in it the range starts. Error `unsupported` where neither runtime nor kernel offers it. The
-/// caller closes the descriptor.
+/// A descriptor of the dma-buf behind [address, address + bytes) for a network or storage driver,
+/// and where in it the range starts. Error `unsupported` where neither runtime nor kernel offers
+/// it. The caller closes the descriptor.
 struct DmaBuffer {
   int descriptor{-1};
   std::uint64_t offset{};

@@ -13,9 +13,9 @@ namespace monarch::native {
 
 inline constexpr int k_max_dimensions = 8;
 
-/// A strided view as the kernels walk it: `extent` and `stride` (in bytes, may be 0 or negative) from
-/// the outermost dimension in, counted in units of `unit` bytes. Plain data, passed to kernels by
-/// value.
+/// A strided view as the kernels walk it: `extent` and `stride` (in bytes, may be 0 or negative)
+/// from the outermost dimension in, counted in units of `unit` bytes. Plain data, passed to kernels
+/// by value.
 struct StridedPlan {
   int rank{};
   std::uint32_t unit{};
@@ -36,13 +36,13 @@ constexpr std::int64_t strided_offset(const StridedPlan& plan, std::uint64_t ind
   return offset;
 }
 
-/// Plans a walk over elements of `item_bytes` (1, 2, 4, 8 or 16): drops dimensions of extent 1, joins
-/// dimensions that are contiguous with each other, and widens the unit to up to 16 bytes where every
-/// stride and `addresses` allow it: the bitwise or of the addresses of the first element and of the
-/// contiguous side. `strides` are in bytes.
+/// Plans a walk over elements of `item_bytes` (1, 2, 4, 8 or 16): drops dimensions of extent 1,
+/// joins dimensions that are contiguous with each other, and widens the unit to up to 16 bytes
+/// where every stride and `addresses` allow it: the bitwise or of the addresses of the first
+/// element and of the contiguous side. `strides` are in bytes.
 ///
-/// Error `invalid_argument` for an item size outside the set, unequal lengths, an address that is not
-/// a multiple of the item size, or more than `k_max_dimensions` dimensions after joining.
+/// Error `invalid_argument` for an item size outside the set, unequal lengths, an address that is
+/// not a multiple of the item size, or more than `k_max_dimensions` dimensions after joining.
 inline Result<StridedPlan> plan_strided(std::span<const std::uint64_t> extents,
                                         std::span<const std::int64_t> strides,
                                         std::uint32_t item_bytes, std::uint64_t addresses) {
@@ -65,7 +65,8 @@ inline Result<StridedPlan> plan_strided(std::span<const std::uint64_t> extents,
     }
     alignment |= static_cast<std::uint64_t>(strides[axis]);
     const int last = plan.rank - 1;
-    if (last >= 0 && plan.stride[last] == strides[axis] * static_cast<std::int64_t>(extents[axis])) {
+    if (last >= 0 &&
+        plan.stride[last] == strides[axis] * static_cast<std::int64_t>(extents[axis])) {
       plan.extent[last] *= extents[axis];
       plan.stride[last] = strides[axis];
       continue;

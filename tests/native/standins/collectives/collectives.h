@@ -57,5 +57,5 @@ int shared_barrier(Communicator* communicator);
 /* reduce.c: ncclDataType_t and ncclRedOp_t by number. */
 size_t element_size(int dtype);
 /* `sources` (one a rank) reduced element by element in rank order. */
-void reduce_elements(void* destination, const unsigned char* const* sources, int ranks, size_t count,
-                     int dtype, int reduction);
+void reduce_elements(void* destination, const unsigned char* const* sources, int ranks,
+                     size_t count, int dtype, int reduction);

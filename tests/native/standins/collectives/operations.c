@@ -16,7 +16,7 @@ typedef struct Operation {
   size_t count;
   int dtype;
   int reduction;
-  int root; /* or the peer */
+  int root;    /* or the peer */
   size_t done; /* bytes, of a send or receive */
   Communicator* communicator;
   void* stream;
@@ -155,7 +155,8 @@ static void drop_use(Communicator* communicator) {
   }
 }
 
-/* Works off operations of one communicator and stream; sends and receives of a group go together. */
+/* Works off operations of one communicator and stream; sends and receives of a group go together.
+ */
 static void run(void* argument) {
   Operation* operations = argument;
   Communicator* communicator = operations->communicator;
@@ -200,7 +201,8 @@ static int start(Operation* operations) {
       *(void**)&launch = dlsym(library, drivers[at][1]);
       dlclose(library);
       __atomic_add_fetch(&operations->communicator->uses, 1, __ATOMIC_ACQ_REL);
-      return launch != NULL && launch(operations->stream, run, operations) == 0 ? SUCCESS : SYSTEM_ERROR;
+      return launch != NULL && launch(operations->stream, run, operations) == 0 ? SUCCESS
+                                                                                : SYSTEM_ERROR;
     }
   }
   return SYSTEM_ERROR;
@@ -265,48 +267,84 @@ static int submit(Operation wanted) {
 
 EXPORT int ncclAllReduce(const void* send, void* receive, size_t count, int dtype, int reduction,
                          Communicator* communicator, void* stream) {
-  return submit((Operation){.kind = ALL_REDUCE, .send = send, .receive = receive, .count = count,
-                            .dtype = dtype, .reduction = reduction, .communicator = communicator,
+  return submit((Operation){.kind = ALL_REDUCE,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .reduction = reduction,
+                            .communicator = communicator,
                             .stream = stream});
 }
 
 EXPORT int ncclAllGather(const void* send, void* receive, size_t count, int dtype,
                          Communicator* communicator, void* stream) {
-  return submit((Operation){.kind = ALL_GATHER, .send = send, .receive = receive, .count = count,
-                            .dtype = dtype, .communicator = communicator, .stream = stream});
+  return submit((Operation){.kind = ALL_GATHER,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .communicator = communicator,
+                            .stream = stream});
 }
 
-EXPORT int ncclReduceScatter(const void* send, void* receive, size_t count, int dtype, int reduction,
-                             Communicator* communicator, void* stream) {
-  return submit((Operation){.kind = REDUCE_SCATTER, .send = send, .receive = receive, .count = count,
-                            .dtype = dtype, .reduction = reduction, .communicator = communicator,
+EXPORT int ncclReduceScatter(const void* send, void* receive, size_t count, int dtype,
+                             int reduction, Communicator* communicator, void* stream) {
+  return submit((Operation){.kind = REDUCE_SCATTER,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .reduction = reduction,
+                            .communicator = communicator,
                             .stream = stream});
 }
 
 EXPORT int ncclBroadcast(const void* send, void* receive, size_t count, int dtype, int root,
                          Communicator* communicator, void* stream) {
-  return submit((Operation){.kind = BROADCAST, .send = send, .receive = receive, .count = count,
-                            .dtype = dtype, .root = root, .communicator = communicator,
+  return submit((Operation){.kind = BROADCAST,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = root,
+                            .communicator = communicator,
                             .stream = stream});
 }
 
-EXPORT int ncclReduce(const void* send, void* receive, size_t count, int dtype, int reduction, int root,
-                      Communicator* communicator, void* stream) {
-  return submit((Operation){.kind = REDUCE, .send = send, .receive = receive, .count = count,
-                            .dtype = dtype, .reduction = reduction, .root = root,
-                            .communicator = communicator, .stream = stream});
+EXPORT int ncclReduce(const void* send, void* receive, size_t count, int dtype, int reduction,
+                      int root, Communicator* communicator, void* stream) {
+  return submit((Operation){.kind = REDUCE,
+                            .send = send,
+                            .receive = receive,
+                            .count = count,
+                            .dtype = dtype,
+                            .reduction = reduction,
+                            .root = root,
+                            .communicator = communicator,
+                            .stream = stream});
 }
 
 EXPORT int ncclSend(const void* data, size_t count, int dtype, int peer, Communicator* communicator,
                     void* stream) {
-  return submit((Operation){.kind = SEND, .send = data, .count = count, .dtype = dtype, .root = peer,
-                            .communicator = communicator, .stream = stream});
+  return submit((Operation){.kind = SEND,
+                            .send = data,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = peer,
+                            .communicator = communicator,
+                            .stream = stream});
 }
 
 EXPORT int ncclRecv(void* data, size_t count, int dtype, int peer, Communicator* communicator,
                     void* stream) {
-  return submit((Operation){.kind = RECEIVE, .receive = data, .count = count, .dtype = dtype,
-                            .root = peer, .communicator = communicator, .stream = stream});
+  return submit((Operation){.kind = RECEIVE,
+                            .receive = data,
+                            .count = count,
+                            .dtype = dtype,
+                            .root = peer,
+                            .communicator = communicator,
+                            .stream = stream});
 }
 
 EXPORT int ncclCommDestroy(Communicator* communicator) {

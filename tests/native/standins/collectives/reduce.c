@@ -10,28 +10,28 @@ size_t element_size(int dtype) {
   return dtype >= 0 && dtype <= BFLOAT16 ? sizes[dtype] : 0;
 }
 
-#define COMBINE(into, value)                                     \
-  switch (reduction) {                                           \
-    case PRODUCT: into *= value; break;                          \
-    case MAXIMUM: into = value > into ? value : into; break;     \
-    case MINIMUM: into = value < into ? value : into; break;     \
-    default: into += value; break;                               \
+#define COMBINE(into, value)                                 \
+  switch (reduction) {                                       \
+    case PRODUCT: into *= value; break;                      \
+    case MAXIMUM: into = value > into ? value : into; break; \
+    case MINIMUM: into = value < into ? value : into; break; \
+    default: into += value; break;                           \
   }
 
-#define REDUCE(type, wide, load, store)                          \
-  for (size_t at = 0; at < count; ++at) {                        \
-    type raw;                                                    \
-    memcpy(&raw, sources[0] + at * sizeof raw, sizeof raw);      \
-    wide sum = load(raw);                                        \
-    for (int rank = 1; rank < ranks; ++rank) {                   \
-      memcpy(&raw, sources[rank] + at * sizeof raw, sizeof raw); \
-      wide value = load(raw);                                    \
-      COMBINE(sum, value)                                        \
-    }                                                            \
-    if (reduction == AVERAGE) {                                  \
-      sum = (wide)(sum / (wide)ranks);                           \
-    }                                                            \
-    raw = store(sum);                                            \
+#define REDUCE(type, wide, load, store)                             \
+  for (size_t at = 0; at < count; ++at) {                           \
+    type raw;                                                       \
+    memcpy(&raw, sources[0] + at * sizeof raw, sizeof raw);         \
+    wide sum = load(raw);                                           \
+    for (int rank = 1; rank < ranks; ++rank) {                      \
+      memcpy(&raw, sources[rank] + at * sizeof raw, sizeof raw);    \
+      wide value = load(raw);                                       \
+      COMBINE(sum, value)                                           \
+    }                                                               \
+    if (reduction == AVERAGE) {                                     \
+      sum = (wide)(sum / (wide)ranks);                              \
+    }                                                               \
+    raw = store(sum);                                               \
     memcpy((char*)destination + at * sizeof raw, &raw, sizeof raw); \
   }
 
@@ -53,8 +53,8 @@ static uint16_t to_bfloat16(float value) {
 static float from_float16(_Float16 value) { return (float)value; }
 static _Float16 to_float16(float value) { return (_Float16)value; }
 
-void reduce_elements(void* destination, const unsigned char* const* sources, int ranks, size_t count,
-                     int dtype, int reduction) {
+void reduce_elements(void* destination, const unsigned char* const* sources, int ranks,
+                     size_t count, int dtype, int reduction) {
   switch (dtype) {
     case INT8: REDUCE(int8_t, int8_t, SAME, (int8_t)) break;
     case UINT8: REDUCE(uint8_t, uint8_t, SAME, (uint8_t)) break;

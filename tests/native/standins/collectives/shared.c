@@ -81,7 +81,9 @@ static void lock_shared(Shared* shared) {
 
 void shared_lock(Communicator* communicator) { lock_shared(communicator->shared); }
 
-void shared_unlock(Communicator* communicator) { pthread_mutex_unlock(&communicator->shared->lock); }
+void shared_unlock(Communicator* communicator) {
+  pthread_mutex_unlock(&communicator->shared->lock);
+}
 
 int shared_wait(Communicator* communicator) {
   Shared* shared = communicator->shared;

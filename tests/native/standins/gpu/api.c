@@ -1,4 +1,5 @@
-/* The driver's entry points, once for both vendors: -DSTANDIN_HIP=1 gives libamdhip64, else libcuda. */
+/* The driver's entry points, once for both vendors: -DSTANDIN_HIP=1 gives libamdhip64, else
+ * libcuda. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -154,7 +155,8 @@ static int push_copy(void* destination, const void* source, size_t size, Queue* 
   return queue_push(queue, do_copy, copy);
 }
 
-static int api_copy_to_device_async(uintptr_t destination, const void* source, size_t size, Queue* queue) {
+static int api_copy_to_device_async(uintptr_t destination, const void* source, size_t size,
+                                    Queue* queue) {
   return memory_accessible(destination, size) ? push_copy((void*)destination, source, size, queue)
                                               : INVALID_VALUE;
 }
@@ -172,7 +174,8 @@ static int api_copy_to_host(void* destination, uintptr_t source, size_t size) {
   return api_copy_to_host_async(destination, source, size, NULL);
 }
 
-static int api_copy_on_device_async(uintptr_t destination, uintptr_t source, size_t size, Queue* queue) {
+static int api_copy_on_device_async(uintptr_t destination, uintptr_t source, size_t size,
+                                    Queue* queue) {
   return memory_accessible(destination, size) && memory_accessible(source, size)
              ? push_copy((void*)destination, (void*)source, size, queue)
              : INVALID_VALUE;
@@ -268,12 +271,14 @@ static int api_virtual_granularity(size_t* size, const void* properties, int opt
   return device_of(properties) >= 0 ? OK : INVALID_VALUE;
 }
 
-static int api_virtual_create(Physical** made, size_t size, const void* properties, unsigned long long flags) {
+static int api_virtual_create(Physical** made, size_t size, const void* properties,
+                              unsigned long long flags) {
   int device = device_of(properties);
   return device < 0 || flags != 0 ? INVALID_VALUE : physical_create(device, size, made);
 }
 
-static int api_virtual_export(int* descriptor, Physical* physical, int type, unsigned long long flags) {
+static int api_virtual_export(int* descriptor, Physical* physical, int type,
+                              unsigned long long flags) {
   return type != 1 || flags != 0 ? INVALID_VALUE : physical_export(physical, descriptor);
 }
 
@@ -301,7 +306,8 @@ typedef struct Access {
   int flags;
 } Access;
 
-static int api_virtual_set_access(uintptr_t address, size_t size, const Access* access, size_t count) {
+static int api_virtual_set_access(uintptr_t address, size_t size, const Access* access,
+                                  size_t count) {
   int status = OK;
   for (size_t at = 0; at < count && status == OK; ++at) {
     status = range_set_access(address, size, access[at].location_id, access[at].flags & 1,
@@ -312,7 +318,8 @@ static int api_virtual_set_access(uintptr_t address, size_t size, const Access* 
 
 #if !STANDIN_HIP || STANDIN_VERSION >= 70000000
 
-/* A descriptor of the memory itself stands for the dma-buf; only whole pages of one range have one. */
+/* A descriptor of the memory itself stands for the dma-buf; only whole pages of one range have one.
+ */
 static int api_range_handle(int* descriptor, uintptr_t address, size_t size, int kind,
                             unsigned long long flags) {
   uintptr_t base = 0;
@@ -361,7 +368,8 @@ static const char* api_error_name(int status) {
 
 static const char* api_error_string(int status) { return api_error_name(status) + strlen("hip"); }
 
-/* Kernels are registered while a module is loaded; launching one here is an error, never a no-op. */
+/* Kernels are registered while a module is loaded; launching one here is an error, never a no-op.
+ */
 static _Thread_local int last_error;
 
 static void** api_register_binary(const void* binary) {

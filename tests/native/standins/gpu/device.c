@@ -93,7 +93,8 @@ static Range* find_exact(int kind, uintptr_t base) {
 /* What is behind an address, reservations left out. */
 static Range* find_backed(uintptr_t address) {
   for (Range* range = ranges; range != NULL; range = range->next) {
-    if (range->kind != RESERVATION && address >= range->base && address - range->base < range->size) {
+    if (range->kind != RESERVATION && address >= range->base &&
+        address - range->base < range->size) {
       return range;
     }
   }
@@ -136,8 +137,9 @@ int memory_allocate(int device, size_t size, uintptr_t* address) {
   int status = take_memory(device, whole);
   if (status == OK) {
     int descriptor = make_descriptor(whole);
-    void* made = descriptor < 0 ? MAP_FAILED
-                                : mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+    void* made = descriptor < 0
+                     ? MAP_FAILED
+                     : mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
     if (made == MAP_FAILED) {
       used[device] -= whole;
       status = OUT_OF_MEMORY;
@@ -267,7 +269,8 @@ int range_reserve(size_t size, size_t alignment, uintptr_t* address) {
     return INVALID_VALUE;
   }
   size_t unit = alignment > GRANULARITY ? alignment : GRANULARITY;
-  char* wide = mmap(NULL, size + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char* wide =
+      mmap(NULL, size + unit, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (wide == MAP_FAILED) {
     return OUT_OF_MEMORY;
   }
@@ -306,7 +309,8 @@ int range_map(uintptr_t address, size_t size, size_t offset, Physical* physical)
   int status = INVALID_VALUE;
   pthread_mutex_lock(&lock);
   int fits = physical != NULL && !physical->released && size % GRANULARITY == 0 &&
-             address % GRANULARITY == 0 && offset <= physical->size && size <= physical->size - offset;
+             address % GRANULARITY == 0 && offset <= physical->size &&
+             size <= physical->size - offset;
   if (fits && find_reservation(address, size) != NULL && find_backed(address) == NULL) {
     void* made = mmap((void*)address, size, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->descriptor,
                       (off_t)offset);
@@ -326,7 +330,8 @@ int range_unmap(uintptr_t address, size_t size) {
   pthread_mutex_lock(&lock);
   Range* range = find_exact(MAPPING, address);
   if (range != NULL && range->size == size) {
-    mmap((void*)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    mmap((void*)address, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED,
+         -1, 0);
     drop_use(range->physical);
     drop_range(range);
     status = OK;

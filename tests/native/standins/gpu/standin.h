@@ -1,6 +1,6 @@
-/* Stand-ins for GPU libraries, for tests on machines without a GPU. They prove wiring and lifetimes,
- * not what a GPU does. Every one of them exports `monarch_standin`; port.verify refuses a wheel that
- * carries that symbol.
+/* Stand-ins for GPU libraries, for tests on machines without a GPU. They prove wiring and
+ * lifetimes, not what a GPU does. Every one of them exports `monarch_standin`; port.verify refuses
+ * a wheel that carries that symbol.
  *
  * Environment: MONARCH_STANDIN_DEVICES (default 2), MONARCH_STANDIN_MEMORY (bytes of each device,
  * default 1 GiB), MONARCH_STANDIN_VERSION (what the runtime says its version is).
@@ -51,7 +51,8 @@ int range_map(uintptr_t address, size_t size, size_t offset, Physical* physical)
 int range_unmap(uintptr_t address, size_t size);
 int range_set_access(uintptr_t address, size_t size, int device, int readable, int writable);
 
-/* queue.c: a stream is a thread that works off a queue, so that nothing is done early by accident. */
+/* queue.c: a stream is a thread that works off a queue, so that nothing is done early by accident.
+ */
 typedef struct Queue Queue;
 typedef struct Mark Mark;
 typedef void (*Work)(void* argument);
