@@ -62,6 +62,8 @@ else()
   # ROCm 5 headers ask for the second name, ROCm 6 and later for the first.
   target_compile_definitions(
     monarch_gpu_runtime INTERFACE __HIP_PLATFORM_AMD__=1 __HIP_PLATFORM_HCC__=1)
+  # Deprecated names are the price of one source for five releases; each exists in all of them.
+  target_compile_options(monarch_gpu_runtime INTERFACE -Wno-deprecated-declarations)
   # The runtime's own dependencies are not ours to resolve, and lie outside the linker's folders.
   target_link_options(monarch_gpu_runtime INTERFACE -Wl,--allow-shlib-undefined)
 endif()
