@@ -97,7 +97,7 @@ def diagnose() -> Diagnosis:
         distributions=distributions,
         platform=platform,
         build=build,
-        module=gpu.get("module") or _native("_core"),
+        module=gpu.get("module") or _native(f"_gpu_{platform}") or _native("_core"),
         libraries=tuple(gpu.get("libraries", ())),
         driver=gpu.get("driver"),
         devices=tuple(gpu.get("devices", ())),

@@ -1,11 +1,13 @@
 // Any bytes, cut anywhere: the decoder ends in a frame, an error or a wait, and what it accepts is
-// exactly what the encoder makes of the decoded frame. The first byte of the input seeds the cuts.
+// exactly what the encoder makes of the decoded frame. The first byte of the input seeds the cuts,
+// and when it is odd the checksums are put right first: else few inputs get past the header.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
+#include "base/crc32c.hpp"
 #include "wire/decoder.hpp"
 #include "wire/encoder.hpp"
 
@@ -32,12 +34,31 @@ std::vector<std::byte> encoded_again(const wire::Frame& frame) {
   return all;
 }
 
+void put_checksums_right(std::span<std::byte> stream) {
+  while (stream.size() >= wire::k_header_size) {
+    const auto flags = monarch::base::load_little<std::uint16_t>(stream.subspan(4));
+    const auto length = monarch::base::load_little<std::uint32_t>(stream.subspan(16));
+    const auto head = monarch::base::crc32c(stream.first(20));
+    monarch::base::store_little(stream.subspan(20), head);
+    stream = stream.subspan(wire::k_header_size);
+    if (length > stream.size()) return;
+    if ((flags & wire::k_checksummed) != 0 && length >= wire::k_checksum_size) {
+      const auto body = stream.first(length - wire::k_checksum_size);
+      monarch::base::store_little(stream.subspan(body.size()), monarch::base::crc32c(body));
+    }
+    stream = stream.subspan(length);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   std::size_t cut = data[0];
-  Bytes rest = std::as_bytes(std::span(data, size)).subspan(1);
+  const Bytes given = std::as_bytes(std::span(data, size)).subspan(1);
+  std::vector<std::byte> stream(given.begin(), given.end());
+  if (cut % 2 == 1) put_checksums_right(stream);
+  Bytes rest(stream);
   const std::byte* frame_start = rest.data();
 
   wire::Decoder decoder({.limit = kLimit});
