@@ -18,7 +18,7 @@ from packaging.version import Version
 from port.hipify import compat, naming, signature, tables
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as Dict
 
 # What may stand for what: a macro can be any constant, and a typedef any type.
@@ -172,10 +172,36 @@ class Mapping:
                     name, target, kind, "exception", note=note, symbol=self._symbol(target)
                 )
         if rules is None:
-            target = _plain(name, kind, self.release)
+            target = self._best(name, list(_plain(name, kind, self.release)))
             if target is not None:
                 return Entry(name, target, kind, "plain", symbol=self._symbol(target))
         return Entry(name, None, kind, "none", _since(name, kind, self.release), note)
+
+    def _best(self, name: str, found: list[str]) -> str | None:
+        """The likeliest of `found` that takes CUDA's arguments, else the likeliest.
+
+        hipBLAS has calls with its own types and, as `…_v2`, with those of HIP.
+        """
+        if len(found) > 1 and self.cuda.kind(name) == "function":
+            fitting = (each for each in found if self.takes(name, each))
+            return next(fitting, found[0])
+        return found[0] if found else None
+
+    def takes(self, name: str, target: str) -> bool:
+        """Whether a call of the CUDA function `name` compiles as one of `target` as it is."""
+        cuda, hip = self.cuda.get(name), self.hip.get(target)
+        if cuda is None or hip is None or cuda.parameters is None or hip.parameters is None:
+            return False
+        return len(cuda.parameters) == len(hip.parameters) and all(
+            signature.fit(
+                signature.shape(mine, self.cuda),
+                signature.shape(theirs, self.hip),
+                self.target_of,
+                self.hip,
+            )
+            <= signature.Fit.IMPLICIT
+            for mine, theirs in zip(cuda.parameters, hip.parameters, strict=True)
+        )
 
     def _symbol(self, target: str) -> str | None:
         declaration = self.hip.get(target)
@@ -245,7 +271,8 @@ def _in_force(rule: Any, release: str) -> bool:
     return not ("until" in rule and version > Version(rule["until"]))
 
 
-def _plain(name: str, kind: str, release: str) -> str | None:
+def _plain(name: str, kind: str, release: str) -> Iterator[str]:
+    """The names that the renaming rule finds in the release's headers, likeliest first."""
     hip = tables.load_hip(release)
     fitting = _FITTING[kind]
     for candidate in naming.candidates(name):
@@ -253,10 +280,7 @@ def _plain(name: str, kind: str, release: str) -> str | None:
             spellings: Iterable[str] = _by_key(release).get(candidate, ())
         else:
             spellings = (candidate,) if candidate in hip else ()
-        for spelling in spellings:
-            if hip.kind(spelling) in fitting:
-                return spelling
-    return None
+        yield from (spelling for spelling in spellings if hip.kind(spelling) in fitting)
 
 
 @cache
@@ -281,7 +305,7 @@ def _since(name: str, kind: str, release: str) -> str | None:
             target, _ = _target_of(rule)
             if target and _in_force(rule, other) and target in tables.load_hip(other):
                 return True
-        return rules is None and _plain(name, kind, other) is not None
+        return rules is None and any(_plain(name, kind, other))
 
     return _first(has, release)
 

@@ -63,11 +63,11 @@ def candidates(name: str) -> Iterator[str]:
     for old, new in _LIBRARIES:
         if name.startswith(old):
             renamed = new + name[len(old) :]
-            yield renamed
-            yield key(renamed)
             base = base_name(renamed)
-            if base != renamed:
-                yield base
+            yield base
+            wide = "_64" if base.endswith("_64") else ""
+            yield f"{base.removesuffix('_64')}_v2{wide}"
+            yield key(renamed)
             return
     yield from _core(name)
 
