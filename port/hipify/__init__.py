@@ -40,7 +40,7 @@ def convert(
     Raises port.errors.InputError for wrong usage, LimitError for a full disk.
     """
     from port.hipify import api  # noqa: PLC0415 - the package's data modules are used without it
-    from port.hipify.context import Options  # noqa: PLC0415
+    from port.hipify.options import Options  # noqa: PLC0415
 
     options = Options(
         rocm,

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from port.errors import InputError
-from port.hipify import engine, output, overrides
-from port.hipify.context import VERSION, Options
+from port.hipify import cache, engine, manifest, output, overrides
 
 if TYPE_CHECKING:
     from port.hipify.engine import Conversion
+    from port.hipify.options import Options
     from port.hipify.output import Changes
+
+_GITIGNORE = b"cache.json\npending.json\nstage-*\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,26 +44,43 @@ def convert(source: Path, out: Path, options: Options, *, check: bool = False) -
             raise InputError(f"-I {folder}: there is no such folder; wanted one that holds headers")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is no folder; wanted a folder for the converted tree")
-    own_names = overrides.load(Path(options.map_file)) if options.map_file else {}
-    conversion = engine.convert_tree(source, options, own_names)
-    if check:
-        changes = output.plan(out, conversion.outputs)
-    else:
-        changes = output.write(out, conversion.outputs, manifest_of(conversion, options))
+    known = cache.load(_read(out / manifest.FOLDER / cache.FILE))
+    conversion = engine.convert_tree(source, options, overrides.chosen(options), out, known)
+    changes = output.plan(out, conversion.outputs)
+    if not check:
+        refused = {finding.file for finding in changes.findings}
+        ours = {path: made for path, made in conversion.outputs.items() if path not in refused}
+        done = output.write(out, ours, _records(source, conversion, ours, options))
+        changes = replace(done, findings=changes.findings)
     if changes.findings:
         found = tuple(sorted((*conversion.findings, *changes.findings)))
         conversion = replace(conversion, findings=found)
     return Outcome(source, conversion, changes, check)
 
 
-def manifest_of(conversion: Conversion, options: Options) -> dict[str, Any]:
-    """The record of a conversion: hashes of each source and output."""
-    return {
-        "schema": 1,
-        "tool": f"port.hipify {VERSION}",
-        "release": options.rocm,
-        "files": {
-            path: {"source": conversion.sources.get(path), "output": output.digest(data)}
-            for path, (data, _) in conversion.outputs.items()
-        },
-    }
+def _records(
+    source: Path,
+    conversion: Conversion,
+    outputs: dict[str, tuple[bytes, int]],
+    options: Options,
+) -> dict[str, bytes]:
+    """The files of the record folder.
+
+    A tree that was converted before comes out as it is, and so does its record: it still says from
+    which sources the files were made.
+    """
+    earlier = source / manifest.FOLDER
+    names = (manifest.FILE, cache.FILE, ".gitignore")
+    if (earlier / manifest.FILE).is_file() and conversion.is_identity:
+        found = {name: _read(earlier / name) for name in names}
+        return {name: data for name, data in found.items() if data is not None}
+    made = manifest.build(options, conversion.sources, outputs)
+    text = json.dumps(made, indent=1, sort_keys=True) + "\n"
+    return dict(zip(names, (text.encode(), conversion.cache.dump(), _GITIGNORE), strict=True))
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None

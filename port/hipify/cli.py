@@ -118,7 +118,7 @@ def main(
     """
     from port.hipify import api, report  # noqa: PLC0415 - `--help` needs none of it
     from port.hipify import sarif as sarif_format  # noqa: PLC0415
-    from port.hipify.context import Options  # noqa: PLC0415
+    from port.hipify.options import Options  # noqa: PLC0415
 
     options = Options(
         rocm,

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.version import Version
 
 from port.hipify import naming, signature
+from port.hipify.manifest import COMPAT_HEADER
 from port.hipify.signature import Fit
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from port.hipify.mapping import Mapping
     from port.hipify.tables import Declaration
 
-HEADER = "port_hip_compat.h"
+HEADER = COMPAT_HEADER
 ADDRESS = "portDrvDeviceptr_t"
 # Structures that hold a device address; each is copied with the address as an integer.
 _COPIED = {

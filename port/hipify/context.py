@@ -11,25 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping as Map
 
     from port.hipify.facts import Project
+    from port.hipify.options import Options
     from port.hipify.tables import Table
-
-VERSION = 1
-"""Of the conversion: raised when the same input may give another output."""
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the user chose; part of every cache key."""
-
-    rocm: str = "6.4"
-    defines: Map[str, str] = field(default_factory=dict)
-    """`-D`: macro name to value."""
-    include_dirs: tuple[str, ...] = ()
-    """`-I`, as given."""
-    extensions: tuple[str, ...] = ()
-    map_file: str | None = None
-    torch_map: bool = False
-    headers: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

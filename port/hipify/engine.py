@@ -1,4 +1,4 @@
-"""A conversion from start to end: read, gather what the project declares, convert, write."""
+"""A conversion in memory: read, gather what the project declares, convert file by file."""
 
 from __future__ import annotations
 
@@ -6,17 +6,20 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from port.hipify import compat, facts, includes, pipeline, tree
-from port.hipify.context import Context, Options
-from port.hipify.facts import Project
-from port.hipify.mapping import Mapping
-from port.hipify.output import digest
-from port.hipify.unit import Unit
+from port.hipify import cache, tree
+from port.hipify.cache import Cache
+from port.hipify.manifest import COMPAT_HEADER, digest
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
+    from port.hipify.context import Context
+    from port.hipify.facts import Facts
     from port.hipify.findings import Finding
+    from port.hipify.options import Options
+    from port.hipify.tree import Input
+    from port.hipify.unit import Unit
 
 STATUSES = ("converted", "unchanged", "hip-already", "copied", "failed")
 
@@ -43,11 +46,18 @@ class Conversion:
     findings: tuple[Finding, ...]
     outputs: dict[str, tuple[bytes, int]]
     sources: dict[str, str]
+    cache: Cache
 
     @property
     def ok(self) -> bool:
         """Whether no error was found."""
         return not any(finding.severity == "error" for finding in self.findings)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether every input comes out as it is, and nothing else does."""
+        hashes = {path: digest(data) for path, (data, _) in self.outputs.items()}
+        return hashes == self.sources
 
     @property
     def counts(self) -> dict[str, int]:
@@ -56,48 +66,155 @@ class Conversion:
         return {status: counted[status] for status in STATUSES}
 
 
-def convert_tree(source: Path, options: Options, overrides: dict[str, str]) -> Conversion:
-    """Convert all of `source` in memory."""
+def convert_tree(
+    source: Path,
+    options: Options,
+    overrides: Mapping[str, str],
+    out: Path | None = None,
+    known: Cache | None = None,
+) -> Conversion:
+    """Convert all of `source`; results in `known` whose bytes are still in `out` are taken over."""
     listing = tree.read(source, options.extensions)
-    mapping = Mapping(options.rocm, overrides)
-    units = {each.path: Unit(each.path, each.data) for each in listing.inputs if each.is_code}
-    root = source if source.is_dir() else source.parent
-    context = _context(units, [each.path for each in listing.inputs], mapping, options, root)
-    findings = list(listing.findings)
+    work = _Work(source, options, overrides, listing.inputs, known or Cache(), out)
     reports = [FileReport(path, "failed") for path in listing.failed]
     outputs: dict[str, tuple[bytes, int]] = {}
+    findings = list(listing.findings)
     carried: set[str] = set()
     for each in listing.inputs:
-        unit = units.pop(each.path, None)
-        if unit is None:
+        if not each.is_code:
             outputs[each.path] = (each.data, each.mode)
             reports.append(FileReport(each.path, "copied"))
             continue
-        result = pipeline.convert(unit, context)
-        outputs[each.path] = (result.data, each.mode)
+        data, result = work.convert(each)
+        outputs[each.path] = (data, each.mode)
         findings += result.findings
         carried |= result.carried
         reports.append(FileReport(each.path, result.status, result.replaced, result.lines_added))
     if carried:
-        header = compat.render(carried, mapping)
-        if outputs.setdefault(compat.HEADER, (header, 0o644))[0] != header:
-            findings.append(
-                tree.problem_finding(
-                    compat.HEADER,
-                    "compat-clash",
-                    "the tree has a file of this name, where the compat header has to go",
-                    "convert the original sources, or rename the file",
-                )
-            )
+        findings += work.add_compat(carried, outputs)
     reports.sort(key=lambda report: report.file)
-    sources = {each.path: digest(each.data) for each in listing.inputs}
-    return Conversion(mapping.asked, tuple(reports), tuple(sorted(findings)), outputs, sources)
+    return Conversion(
+        options.rocm,
+        tuple(reports),
+        tuple(sorted(findings)),
+        outputs,
+        work.hashes,
+        work.fresh,
+    )
 
 
-def _context(
-    units: dict[str, Unit], files: list[str], mapping: Mapping, options: Options, root: Path
-) -> Context:
-    gathered = {path: facts.gather(unit, mapping.cuda) for path, unit in units.items()}
-    project = Project.of(gathered.values(), files, options.defines)
-    context = Context(options, mapping, mapping.cuda, mapping.hip, project, str(root.resolve()))
-    return includes.with_graph(context, gathered)
+class _Work:
+    """One conversion under way. What the cache answers is not computed, nor its tables loaded."""
+
+    def __init__(  # noqa: PLR0917 - all that a conversion is made of
+        self,
+        source: Path,
+        options: Options,
+        overrides: Mapping[str, str],
+        inputs: tuple[Input, ...],
+        known: Cache,
+        out: Path | None,
+    ) -> None:
+        self._root = source if source.is_dir() else source.parent
+        self._options = options
+        self._overrides = overrides
+        self._known = known
+        self._out = out
+        self._units: dict[str, Unit] = {}
+        self._context: Context | None = None
+        self._paths = [each.path for each in inputs]
+        self.hashes = {each.path: digest(each.data) for each in inputs}
+        self.fresh = Cache()
+        self._facts = {each.path: self._facts_of(each) for each in inputs if each.is_code}
+        self._digest = cache.context_digest(options, overrides, self._facts, self._paths)
+
+    def convert(self, source: Input) -> tuple[bytes, cache.Entry]:
+        """The output of one code file and its result."""
+        key = cache.key(source.path, self.hashes[source.path])
+        entry = self._known.results.get(key)
+        data = self._earlier_output(source.path, entry)
+        if data is None or entry is None:
+            data, entry = self._compute(source)
+        self.fresh.results[key] = entry
+        return data, entry
+
+    def add_compat(self, carried: set[str], outputs: dict[str, tuple[bytes, int]]) -> list[Finding]:
+        """Put the compat header for the names `carried` into `outputs`."""
+        header = self._compat_header(frozenset(carried))
+        if outputs.setdefault(COMPAT_HEADER, (header, 0o644))[0] == header:
+            return []
+        return [
+            tree.problem_finding(
+                COMPAT_HEADER,
+                "compat-clash",
+                "the tree has a file of this name, where the compat header has to go",
+                "convert the original sources, or rename the file",
+            )
+        ]
+
+    def _compat_header(self, carried: frozenset[str]) -> bytes:
+        key = cache.key(COMPAT_HEADER, f"{self._digest} {' '.join(sorted(carried))}")
+        entry = self._known.results.get(key)
+        data = self._earlier_output(COMPAT_HEADER, entry)
+        if data is None or entry is None:
+            from port.hipify import compat  # noqa: PLC0415 - see the class
+
+            data = compat.render(carried, self._full_context().mapping)
+            entry = cache.Entry(self._digest, digest(data), "generated", (), carried, 0, 0)
+        self.fresh.results[key] = entry
+        return data
+
+    def _earlier_output(self, path: str, entry: cache.Entry | None) -> bytes | None:
+        if entry is None or self._out is None or entry.context != self._digest:
+            return None
+        try:
+            data = (self._out / path).read_bytes()
+        except OSError:
+            return None
+        return data if digest(data) == entry.output else None
+
+    def _facts_of(self, source: Input) -> Facts:
+        key = cache.key(source.path, self.hashes[source.path])
+        found = self._known.facts.get(key)
+        if found is None:
+            from port.hipify import declarations, tables  # noqa: PLC0415 - see the class
+
+            found = declarations.gather(self._unit(source), tables.load_cuda())
+        self.fresh.facts[key] = found
+        return found
+
+    def _unit(self, source: Input) -> Unit:
+        from port.hipify.unit import Unit  # noqa: PLC0415 - see the class
+
+        if source.path not in self._units:
+            self._units[source.path] = Unit(source.path, source.data)
+        return self._units[source.path]
+
+    def _compute(self, source: Input) -> tuple[bytes, cache.Entry]:
+        from port.hipify import pipeline  # noqa: PLC0415 - see the class
+
+        result = pipeline.convert(self._unit(source), self._full_context())
+        # Tokens take several times the room of the text.
+        del self._units[source.path]
+        entry = cache.Entry(
+            self._digest,
+            digest(result.data),
+            result.status,
+            result.findings,
+            result.carried,
+            result.replaced,
+            result.lines_added,
+        )
+        return result.data, entry
+
+    def _full_context(self) -> Context:
+        if self._context is None:
+            from port.hipify import context, facts, includes, mapping  # noqa: PLC0415 - see above
+
+            names = mapping.Mapping(self._options.rocm, dict(self._overrides))
+            project = facts.Project.of(self._facts.values(), self._paths, self._options.defines)
+            bare = context.Context(
+                self._options, names, names.cuda, names.hip, project, str(self._root.resolve())
+            )
+            self._context = includes.with_graph(bare, self._facts)
+        return self._context

@@ -11,25 +11,22 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
-import hashlib
 import json
 import os
 import shutil
 import stat
-import tempfile
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from port.errors import InputError, LimitError
 from port.hipify.findings import Finding
-from port.hipify.tree import RECORD_FOLDER
+from port.hipify.manifest import FILE, FOLDER, digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-MANIFEST = f"{RECORD_FOLDER}/manifest.json"
-_PENDING = f"{RECORD_FOLDER}/pending.json"
+_PENDING = "pending.json"
 _STAGE = "stage-"
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
@@ -46,11 +43,6 @@ class Changes:
     def any(self) -> bool:
         """Whether there is a difference at all."""
         return bool(self.written or self.pruned)
-
-
-def digest(data: bytes) -> str:
-    """The SHA-256 of `data` in hexadecimal."""
-    return hashlib.sha256(data).hexdigest()
 
 
 def check_places(source: Path, out: Path) -> None:
@@ -89,14 +81,9 @@ def _contains(outer: str, inner: str) -> bool:
         parent = above
 
 
-def read_manifest(out: Path) -> dict[str, Any]:
-    """The record of the last run, empty where there is none that can be read."""
-    return _read_json(out, MANIFEST)
-
-
-def _read_json(out: Path, name: str) -> dict[str, Any]:
+def _read_json(folder: Path, name: str) -> dict[str, Any]:
     try:
-        data = json.loads((out / name).read_bytes())
+        data = json.loads((folder / name).read_bytes())
     except (OSError, ValueError):
         return {}
     return data if isinstance(data, dict) else {}
@@ -155,8 +142,8 @@ def _problem(path: str, rule: str, message: str, remedy: str) -> Finding:
 def _ours(out: Path) -> dict[str, str]:
     """Hash by path of what earlier runs wrote, finished or not."""
     found: dict[str, str] = {}
-    for name in (MANIFEST, _PENDING):
-        files = _read_json(out, name).get("files", {})
+    for name in (FILE, _PENDING):
+        files = _read_json(out / FOLDER, name).get("files", {})
         if isinstance(files, dict):
             for path, entry in files.items():
                 if _is_safe(path) and isinstance(entry, dict):
@@ -166,7 +153,7 @@ def _ours(out: Path) -> dict[str, str]:
 
 def _is_safe(path: str) -> bool:
     parts = path.split("/")
-    return not path.startswith("/") and ".." not in parts and parts[0] != RECORD_FOLDER
+    return not path.startswith("/") and ".." not in parts and parts[0] != FOLDER
 
 
 def _blocked(out: Path, path: str) -> bool:
@@ -213,23 +200,27 @@ def _output_mode(mode: int) -> int:
 
 
 def write(
-    out: Path, outputs: Mapping[str, tuple[bytes, int]], manifest: Mapping[str, Any]
+    out: Path, outputs: Mapping[str, tuple[bytes, int]], records: Mapping[str, bytes]
 ) -> Changes:
-    """Bring `out` to `outputs` and record `manifest`; what is equal already is not touched.
+    """Bring `out` to `outputs`, and its record folder to `records` (name to bytes).
 
-    Raises LimitError when the disk is full and InputError where the folder cannot be written; the
-    outputs are then as they were.
+    What is equal already is not touched. Raises LimitError when the disk is full and InputError
+    where the folder cannot be written; the outputs are then as they were.
     """
     try:
-        (out / RECORD_FOLDER).mkdir(parents=True, exist_ok=True)
-        with _locked(out / RECORD_FOLDER):
-            return _write_locked(out, outputs, manifest)
+        (out / FOLDER).mkdir(parents=True, exist_ok=True)
+        with _locked(out / FOLDER):
+            return _write_locked(out, outputs, records)
     except OSError as error:
         if error.errno in _FULL:
             raise LimitError(
-                f"no space left for the outputs in {out}; nothing was changed"
+                f"no space left for the outputs in {out}; nothing was changed there; make room "
+                "and run again"
             ) from None
-        raise InputError(f"{out} cannot be written: {error.strerror} ({error.filename})") from None
+        raise InputError(
+            f"{out} cannot be written: {error.strerror} ({error.filename}); wanted a folder that "
+            "may be written to"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -243,45 +234,40 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _write_locked(
-    out: Path, outputs: Mapping[str, tuple[bytes, int]], manifest: Mapping[str, Any]
+    out: Path, outputs: Mapping[str, tuple[bytes, int]], records: Mapping[str, bytes]
 ) -> Changes:
-    record = out / RECORD_FOLDER
+    record = out / FOLDER
     for left in record.glob(f"{_STAGE}*"):
         shutil.rmtree(left, ignore_errors=True)
     changes = plan(out, outputs)
-    refused = {finding.file for finding in changes.findings}
-    kept = {path: entry for path, entry in manifest["files"].items() if path not in refused}
-    recorded = json.dumps({**manifest, "files": kept}, indent=1, sort_keys=True).encode() + b"\n"
-    same_record = _current(record, "manifest.json") == recorded
-    if not changes.any and same_record:
+    stale = {name: data for name, data in records.items() if _current(record, name) != data}
+    if not changes.any and not stale:
         return changes
-    stage = tempfile.mkdtemp(prefix=_STAGE, dir=record)
+    stage = record / f"{_STAGE}{os.getpid()}-{os.urandom(8).hex()}"
+    stage.mkdir(0o700)
     try:
         for number, path in enumerate(changes.written):
             data, mode = outputs[path]
-            _stage(os.path.join(stage, str(number)), data, _output_mode(mode))
-        _stage(os.path.join(stage, "manifest"), recorded, 0o644)
-        pending = {
-            "files": {
-                path: {"output": kept[path]["output"]} for path in changes.written if path in kept
-            }
-        }
-        _stage(os.path.join(stage, "pending"), json.dumps(pending).encode(), 0o644)
-        os.replace(os.path.join(stage, "pending"), out / _PENDING)
+            _stage(stage / str(number), data, _output_mode(mode))
+        for name, data in stale.items():
+            _stage(stage / name, data, 0o644)
+        pending = {path: {"output": digest(outputs[path][0])} for path in changes.written}
+        _stage(stage / _PENDING, json.dumps({"files": pending}).encode(), 0o644)
+        (stage / _PENDING).replace(record / _PENDING)
         for number, path in enumerate(changes.written):
-            target = out / path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(os.path.join(stage, str(number)), target)
+            (out / path).parent.mkdir(parents=True, exist_ok=True)
+            (stage / str(number)).replace(out / path)
         for path in changes.pruned:
             _prune(out, path)
-        os.replace(os.path.join(stage, "manifest"), out / MANIFEST)
-        (out / _PENDING).unlink()
+        for name in sorted(stale, reverse=True):
+            (stage / name).replace(record / name)
+        (record / _PENDING).unlink()
     finally:
         shutil.rmtree(stage, ignore_errors=True)
     return changes
 
 
-def _stage(place: str, data: bytes, mode: int) -> None:
+def _stage(place: Path, data: bytes, mode: int) -> None:
     handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
     with open(handle, "wb") as file:
         file.write(data)

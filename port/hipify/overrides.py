@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from port.errors import InputError
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from port.hipify.options import Options
+
+
+def chosen(options: Options) -> dict[str, str]:
+    """The user's own names for a conversion with `options`. Raises InputError as `load` does."""
+    return load(Path(options.map_file)) if options.map_file else {}
 
 
 def load(path: Path) -> dict[str, str]:

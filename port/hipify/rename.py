@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.hipify.facts import LOOKS_LIKE_CUDA
+from port.hipify.declarations import LOOKS_LIKE_CUDA
 from port.hipify.lexer import IDENT
 from port.hipify.rules.calls import enclosing_call
 

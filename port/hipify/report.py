@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -87,6 +86,8 @@ def _diffs(outcome: Outcome) -> Iterator[str]:
 
 def unified_diff(path: str, old: bytes, new: bytes) -> str:
     """A unified diff of one file; bytes that are no UTF-8 are shown escaped."""
+    import difflib  # noqa: PLC0415 - most runs show no diff
+
     before, after = (
         [f"{line}\n" for line in data.decode("utf-8", "backslashreplace").split("\n")]
         for data in (old, new)

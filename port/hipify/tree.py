@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from port.errors import InputError
+from port.hipify import manifest
 from port.hipify.findings import Finding
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-RECORD_FOLDER = ".hipify"
-"""The tool's own folder in an output folder; never an input."""
 
 CODE_SUFFIXES = frozenset(
     (
@@ -103,7 +101,7 @@ def _walk(root: str, findings: list[Finding], failed: list[str]) -> Iterator[tup
             continue
         for entry in entries:
             path = f"{folder}/{entry.name}" if folder else entry.name
-            if path == RECORD_FOLDER:
+            if path == manifest.FOLDER:
                 continue
             if entry.is_symlink():
                 problem = _link_problem(root, entry.path, linked=linked)

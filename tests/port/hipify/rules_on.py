@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from port.hipify import facts, rewrite
-from port.hipify.context import Context, Options
+from port.hipify.context import Context
 from port.hipify.findings import Finding
 from port.hipify.mapping import Mapping
+from port.hipify.options import Options
 from port.hipify.rules import RULES
 from port.hipify.unit import Unit
 
