@@ -15,10 +15,11 @@ if TYPE_CHECKING:
     from port.hipify.unit import Unit
 
 LOOKS_LIKE_CUDA = re.compile(
-    rb"_{0,2}cuda[A-Z]\w*|cu[A-Z]\w*|CU_[A-Z0-9]\w*|CUDA_[A-Z0-9]\w*|CUDART_\w+|CUDAAPI|CUDA[A-Z]B"
-    rb"|CU[a-z]\w+|(?:cublas|cudnn|cufft|cusparse|cusolver|curand|cutensor|cufile|nvrtc|nvml|nvtx"
-    rb"|nvjpeg|nvJitLink|nvshmem|npp|nvPTX)[A-Z_]\w*|cu[A-Z]\w*|(?:CUBLAS|CUDNN|CUFFT|CUSPARSE"
-    rb"|CUSOLVER|CURAND|NVRTC|NVML|NVTX|NPP|CUPTI)_\w+|__nv_\w+|nv_bfloat\w+|cupti[A-Z]\w*"
+    rb"_{0,2}cuda[A-Z]\w*|(?:PFN_)?cu[A-Z]\w*|CU_[A-Z0-9]\w*|CUDA_[A-Z0-9]\w*|CUDART_\w+|CU[a-z]\w+"
+    rb"|CUDA(?:RT)?API|(?:cublas|cudnn|cufft|cusparse|cusolver|curand|cutensor|cufile|cupti|nvrtc"
+    rb"|nvml|nvtx|nvjpeg|nvJitLink|nvshmem|npp|nvPTX)[A-Z_]\w*"
+    rb"|(?:CUBLAS|CUDNN|CUFFT|CUSPARSE|CUSOLVER|CURAND|CUPTI|NVRTC|NVML|NVTX|NPP)[A-Z]*_\w+"
+    rb"|__nv_\w+|nv_bfloat\w+"
 )
 """Names that follow the patterns of CUDA's headers and libraries."""
 

@@ -84,6 +84,7 @@ def convert_tree(
         if not each.is_code:
             outputs[each.path] = (each.data, each.mode)
             reports.append(FileReport(each.path, "copied"))
+            findings += work.look_at(each)
             continue
         data, result = work.convert(each)
         outputs[each.path] = (data, each.mode)
@@ -106,7 +107,7 @@ def convert_tree(
 class _Work:
     """One conversion under way. What the cache answers is not computed, nor its tables loaded."""
 
-    def __init__(  # noqa: PLR0917 - all that a conversion is made of
+    def __init__(
         self,
         source: Path,
         options: Options,
@@ -137,6 +138,18 @@ class _Work:
             data, entry = self._compute(source)
         self.fresh.results[key] = entry
         return data, entry
+
+    def look_at(self, source: Input) -> tuple[Finding, ...]:
+        """What there is to say of a file that is copied."""
+        key = cache.key(source.path, self.hashes[source.path])
+        entry = self._known.results.get(key)
+        if entry is None:
+            from port.hipify import leftovers  # noqa: PLC0415 - see the class
+
+            found = tuple(leftovers.check(source.path, source.data))
+            entry = cache.Entry("", self.hashes[source.path], "copied", found, frozenset(), 0, 0)
+        self.fresh.results[key] = entry
+        return entry.findings
 
     def add_compat(self, carried: set[str], outputs: dict[str, tuple[bytes, int]]) -> list[Finding]:
         """Put the compat header for the names `carried` into `outputs`."""

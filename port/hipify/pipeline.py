@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from port.hipify import compat, includes, placement, rename, rewrite
@@ -56,14 +57,14 @@ def convert(unit: Unit, context: Context) -> Result:
             taken.update(span)
             edits.append(made)
 
+    if unit.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        findings.append(_encoding(unit))
     conditions = Conditions(unit, context.release, context.options.defines)
     for rule in RULES:
         for made in rule(unit, context):
             collect(made)
     reported = {(each.line, each.column) for each in findings if each.severity == "error"}
-    for made in includes.convert(unit, context):
-        collect(made)
-    for made in rename.rename(unit, context, conditions):
+    for made in chain(includes.convert(unit, context), rename.rename(unit, context, conditions)):
         if isinstance(made, Finding):
             place = (made.line, made.column)
             if place in reported or unit.line_start(made.line) + made.column - 1 in taken:
@@ -82,6 +83,17 @@ def convert(unit: Unit, context: Context) -> Result:
         carried,
         len(edits),
         lines_added,
+    )
+
+
+def _encoding(unit: Unit) -> Finding:
+    return unit.finding_at(
+        "source-encoding",
+        "error",
+        0,
+        unit.path.rsplit("/", 1)[-1],
+        "the file is UTF-16, which neither compilers nor this tool read as source",
+        "save it as UTF-8",
     )
 
 

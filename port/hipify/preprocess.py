@@ -98,7 +98,7 @@ def _breaks_line(data: bytes, start: int, end: int) -> bool:
     """Whether the gap `[start, end)` between two tokens ends a logical line."""
     if data.find(b"\n", start, end) < 0:
         return False
-    return lexer.line_gap_end(data[:end] if end < len(data) else data, start) < end
+    return lexer.line_gap_end(data, start) < end
 
 
 def includes(source: Source, found: tuple[Directive, ...]) -> tuple[Include, ...]:
@@ -120,6 +120,12 @@ def includes(source: Source, found: tuple[Directive, ...]) -> tuple[Include, ...
             for _, opener in source.calls(name)
             if source.kind(opener + 1) in (HEADER, STRING)
         ]
+    # Cython: `cdef extern from "header.h":`
+    made += [
+        _include(source, range(index + 1, index + 2), test=False)
+        for index in source.find(b"from")
+        if source.text(index - 1) == b"extern" and source.kind(index + 1) == STRING
+    ]
     return tuple(sorted(made, key=lambda include: include.start))
 
 

@@ -56,6 +56,9 @@ def _known(
             "rename it if CUDA's is meant",
         )
     elif place == "foreign":
+        # `std::pow` is no one's but the library's, although CUDA declares a pow as well.
+        if not LOOKS_LIKE_CUDA.fullmatch(name):
+            return
         yield unit.finding(
             "qualified-name",
             "error",

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from port.errors import InputError
+from port.hipify.findings import MEANINGS
+from port.hipify.rules import MEANINGS as RULE_MEANINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,12 +22,11 @@ _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 def document(findings: Iterable[Finding]) -> dict[str, Any]:
     """The SARIF log of `findings`, one run."""
     found = list(findings)
+    meanings = {**MEANINGS, **RULE_MEANINGS}
     rules = sorted({finding.rule for finding in found})
     driver = {
         "name": "port.hipify",
-        "rules": [
-            {"id": rule, "shortDescription": {"text": rule.replace("-", " ")}} for rule in rules
-        ],
+        "rules": [{"id": rule, "shortDescription": {"text": meanings[rule]}} for rule in rules],
     }
     results = [_result(finding, rules.index(finding.rule)) for finding in found]
     run = {

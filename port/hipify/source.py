@@ -8,7 +8,7 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from port.hipify import lexer
+from port.hipify import lexer, python_lexer
 from port.hipify.lexer import IDENT, PUNCT
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class Source:
     @cached_property
     def tokens(self) -> lexer.Tokens:
         """All tokens but comments and white space."""
+        if self.path.endswith(python_lexer.SUFFIXES):
+            return python_lexer.lex(self.data)
         return lexer.lex(self.data)
 
     def text(self, index: int) -> bytes:
