@@ -129,37 +129,25 @@ def _missing(unit: Unit, index: int, where: str, struct: str) -> Finding:
     )
 
 
+_TELLING = {
+    "requestedHandleTypes": "CUmemAllocationProp",
+    "programmaticStreamSerializationAllowed": "cudaLaunchAttributeValue",
+    "clusterSchedulingPolicyPreference": "cudaLaunchAttributeValue",
+    "preferredClusterDim": "cudaLaunchAttributeValue",
+    "deviceUpdatableKernelNode": "cudaLaunchAttributeValue",
+    "nonPortableClusterSizeAllowed": "cudaFuncAttributes",
+    "nvSciSyncObj": "cudaExternalSemaphoreHandleDesc",
+    "sparseCudaArraySupported": "cudaDeviceProp",
+    "deferredMappingCudaArraySupported": "cudaDeviceProp",
+}
+"""Members that can only be CUDA's, whatever file declares the variable, and their structure."""
+
+
 def _unique(unit: Unit, context: Context, seen: set[bytes]) -> Iterator[Finding | Edit]:
     """`x.requestedHandleTypes` where the type of x is declared in another file."""
-    for name, struct in _only_in(context).items():
+    for name, struct in _TELLING.items():
         for index in unit.find(name.encode()):
-            if unit.text(index - 1) not in _ACCESS or unit.text(index - 2) in seen:
-                continue
-            if unit.text(index - 2) in (b"{", b",") or name.encode() in context.project.declared:
+            known = unit.text(index - 1) not in _ACCESS or unit.text(index - 2) in seen
+            if known or unit.text(index - 2) in (b"{", b","):
                 continue
             yield from _member(unit, context, struct, index)
-
-
-_ONLY_IN: dict[int, dict[str, str]] = {}
-_TELLING = 10
-"""Letters that a member's name needs to be taken for CUDA's without seeing the variable's type."""
-
-
-def _only_in(context: Context) -> Mapping[str, str]:
-    """Long member names of CUDA structures that no HIP structure has."""
-    cached = _ONLY_IN.get(id(context.hip))
-    if cached is None:
-        theirs = {
-            member
-            for name in context.hip
-            if context.hip.kind(name) in ("struct", "type")
-            for member in context.hip.members(name)
-        }
-        cached = {}
-        for name in context.cuda:
-            if context.cuda.kind(name) == "struct" and _hip_members(context, name):
-                for member in context.cuda.members(name):
-                    if _top(member) and len(member) >= _TELLING and member not in theirs:
-                        cached.setdefault(member, name)
-        _ONLY_IN[id(context.hip)] = cached
-    return cached

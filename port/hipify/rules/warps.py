@@ -91,12 +91,12 @@ def _masks(unit: Unit) -> Iterator[Finding | Edit]:
             if call is None or not call.arguments:
                 continue
             mask = call.arguments[0]
-            if not mask or _is_declaration(unit, mask):
+            if not mask or _is_declaration(unit, mask) or _is_wide(unit, mask):
                 continue
             start, end = unit.tokens.starts[mask[0]], unit.tokens.ends[mask[-1]]
             if _is_full(unit, mask):
                 yield Edit(start, end, _WIDE_MASK)
-            elif not (len(mask) == 1 and _WIDE.match(unit.text(mask[0]))):
+            else:
                 yield Edit(start, start, b"(unsigned long long)(")
                 yield Edit(end, end, b")")
                 yield unit.finding(
@@ -117,6 +117,13 @@ def _is_full(unit: Unit, mask: range) -> bool:
     if len(texts) == 1:
         return bool(_FULL.match(texts[0])) or texts[0] == b"UINT_MAX"
     return len(texts) == 2 and (texts[0], texts[1].rstrip(b"uUlL")) in ((b"-", b"1"), (b"~", b"0"))
+
+
+def _is_wide(unit: Unit, mask: range) -> bool:
+    """Whether the mask has 64 bits as it is written: a long literal, or cast like ours."""
+    if len(mask) == 1:
+        return bool(_WIDE.match(unit.text(mask[0])))
+    return [unit.text(index) for index in mask[:4]] == [b"(", b"unsigned", b"long", b"long"]
 
 
 def _is_declaration(unit: Unit, mask: range) -> bool:
