@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeAlias
 
+from port.hipify import build_files
 from port.hipify.rules import (
     architecture,
     arity,
     assembly,
-    build_files,
     enum_values,
     environment,
     jit,

@@ -85,6 +85,12 @@ _GUARDS = {
     b"__VECTOR_TYPES_H__": b"HIP_INCLUDE_HIP_HIP_VECTOR_TYPES_H",
     b"__LIBRARY_TYPES_H__": b"HIP_INCLUDE_HIP_LIBRARY_TYPES_H",
     b"__CUDA_FP16_H__": b"HIP_INCLUDE_HIP_HIP_FP16_H",
+    b"CUBLAS_H_": b"HIPBLAS_H",
+    b"CUBLAS_API_H_": b"HIPBLAS_H",
+    b"CUBLAS_V2_H_": b"HIPBLAS_H",
+    b"CURAND_H_": b"HIPRAND_H_",
+    b"_CUFFT_H_": b"HIPFFT_H_",
+    b"CUSPARSE_H_": b"HIPSPARSE_H",
 }
 """Guard of a CUDA header and of the HIP header that takes its place."""
 
@@ -99,20 +105,13 @@ _OTHER_GUARDS = (
     b"__CHANNEL_DESCRIPTOR_H__",
     b"__NVRTC_H__",
     b"__nvml_nvml_h__",
-    b"CUBLAS_H_",
-    b"CUBLAS_API_H_",
-    b"CUBLAS_V2_H_",
     b"CUBLASAPI",
-    b"_CUFFT_H_",
-    b"CURAND_H_",
-    b"CUSPARSE_H_",
     b"CUSOLVER_COMMON_H_",
     b"CUSOLVERDN_H_",
     b"CUDNN_H_",
     b"_COOPERATIVE_GROUPS_H_",
     b"NVTOOLSEXT_H_",
     b"CUCOMPLEX_H_",
-    b"NCCL_H_",
 )
 
 
