@@ -144,10 +144,9 @@ class _Work:
         key = cache.key(source.path, self.hashes[source.path])
         entry = self._known.results.get(key)
         if entry is None:
-            from port.hipify import build_files, leftovers  # noqa: PLC0415 - see the class
+            from port.hipify import leftovers  # noqa: PLC0415 - see the class
 
-            look = build_files if build_files.is_build_file(source.path) else leftovers
-            found = tuple(look.check(source.path, source.data))
+            found = tuple(leftovers.check(source.path, source.data))
             entry = cache.Entry("", self.hashes[source.path], "copied", found, frozenset(), 0, 0)
         self.fresh.results[key] = entry
         return entry.findings

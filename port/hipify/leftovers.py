@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.hipify import build_files
 from port.hipify.findings import Finding
-from port.hipify.rules import build_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
