@@ -44,7 +44,8 @@ function(monarch_add_module name)
   set(absent "${CMAKE_CURRENT_BINARY_DIR}/${name}.absent")
   add_custom_command(
     OUTPUT "${stub}"
-    COMMAND "${CMAKE_COMMAND}" -E env "PYTHONPATH=${CMAKE_SOURCE_DIR}" PYTHONDONTWRITEBYTECODE=1
+    COMMAND "${CMAKE_COMMAND}" -E env --modify
+            "PYTHONPATH=path_list_prepend:${CMAKE_SOURCE_DIR}" PYTHONDONTWRITEBYTECODE=1
             "${Python_EXECUTABLE}" -m port.build.stub "$<TARGET_FILE:${name}>" --compiler
             "${CMAKE_CXX_COMPILER}" --generator "${_nanobind_package}/stubgen.py" --work "${absent}"
             --output "${stub}"
