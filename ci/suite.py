@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ci import project
+from ci import built, project
 
 if TYPE_CHECKING:
     import nox
 
 
 def tests(session: nox.Session) -> None:
-    session.install(*project.group("test"), *project.run_time_requirements())
+    """Build the wheels that the tests take apart, install and run; then run the tests."""
+    groups = project.group("test", "wheel")
+    session.install(*groups, *project.run_time_requirements(), *project.build_requirements())
+    for platform in built.PLATFORMS:
+        session.install(*_toolchain(session, platform))
+    session.run("python", "-m", "ci.built")
     session.run("pytest", *session.posargs)
+
+
+def _toolchain(session: nox.Session, platform: str) -> list[str]:
+    """What a build for `platform` takes from PyPI: CUDA's compiler, where none is installed."""
+    command = ("python", "-m", "port.build", "requirements", "--platform", platform)
+    return str(session.run(*command, silent=True, stderr=None)).split("\n")[:-1]
