@@ -99,6 +99,8 @@ def _declares(unit: Unit, index: int) -> bool:
         return after == b"="
     if scope.kind == "enum":
         return before in (b"{", b",") or before == b""
+    if before in (b"[", b",") and _in_binding(unit, index):
+        return True
     if after not in _AFTER_NAME and not after.startswith(b"__attribute"):
         return False
     if after == b":" and scope.in_function and before in (b";", b"{", b"}"):
@@ -111,8 +113,6 @@ def _declares(unit: Unit, index: int) -> bool:
         return True
     if before == b"," and after in (b";", b",", b"=", b"["):
         return _in_declaration_list(unit, index)
-    if before in (b"[", b","):
-        return _in_binding(unit, index)
     return False
 
 

@@ -37,10 +37,12 @@ class Scope:
         return self.kind in ("function", "block")
 
     def owners(self) -> tuple[bytes, ...]:
-        """The classes and named namespaces around, innermost first."""
+        """The classes and named namespaces around, innermost first; at most of 64 levels."""
         found = []
         scope: Scope | None = self
-        while scope is not None:
+        for _ in range(64):
+            if scope is None:
+                break
             if scope.kind in ("class", "namespace") and scope.name:
                 found.append(scope.name)
             elif scope.owner:
@@ -194,7 +196,15 @@ def _enum_name(words: list[bytes]) -> bytes:
 
 
 def _owner(words: list[bytes]) -> bytes:
-    opener = words.index(b"(")
-    if opener >= 3 and words[opener - 2] == b"::":
-        return words[opener - 3]
-    return b""
+    """The class or namespace before a function's name: `Table` of `Table<T>::~Table(`."""
+    place = words.index(b"(") - 2
+    if place > 0 and words[place] == b"~":
+        place -= 1
+    if place < 1 or words[place] != b"::":
+        return b""
+    place -= 1
+    depth = 0
+    while place > 0 and (words[place] == b">" or depth):
+        depth += (words[place] == b">") - (words[place] == b"<")
+        place -= 1
+    return words[place]
