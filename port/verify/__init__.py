@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from port.policy import Policy
 
-__all__ = ["Check", "Report", "verify"]
+__all__ = ["Check", "Report", "verify", "verify_sources"]
 
 
 def verify(
@@ -31,6 +31,7 @@ def verify(
     *,
     before: str | Path | None = None,
     installed: bool = False,
+    sources: Path | None = None,
 ) -> Report:
     """Run all checks on one target.
 
@@ -38,7 +39,7 @@ def verify(
     without its demands on device code, architectures, exports and sizes. Without `platform` the
     policy's is taken, else what the target says of itself or links. `before` is the wheel as it
     was ahead of repair. `installed` takes `target` as a distribution's name even where a path of
-    that name exists.
+    that name exists. `sources` adds what `verify_sources` finds.
 
     Raises:
         InputError: the target (or `before`) is none of the four kinds, or damaged.
@@ -48,4 +49,24 @@ def verify(
     # The child that reads ELF files imports this package and needs none of the judging.
     from port.verify.judge import judge  # noqa: PLC0415
 
-    return judge(target, platform, policy, architectures, before=before, installed=installed)
+    return judge(
+        target,
+        platform,
+        policy,
+        architectures,
+        before=before,
+        installed=installed,
+        sources=sources,
+    )
+
+
+def verify_sources(root: Path) -> Report:
+    """Check that `root`/native/hip is what port.hipify makes of `root`/native/cuda.
+
+    Raises:
+        InputError: there is no such folder.
+
+    """
+    from port.verify.judge import judge_sources  # noqa: PLC0415 - as above
+
+    return judge_sources(root)

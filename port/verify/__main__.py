@@ -10,7 +10,7 @@ import click
 from port.cli import run
 from port.errors import ExitCode, InputError, PortError
 from port.policy import PLATFORMS, load
-from port.verify import Report, verify
+from port.verify import Report, verify, verify_sources
 from port.verify.report import SCHEMA
 
 
@@ -83,9 +83,21 @@ def command(
     wanted = [name for value in architectures for name in value.replace(",", " ").split()]
     reports: list[Report] = []
     status = ExitCode.CLEAN
-    for target in targets:
+    for target in targets or (None,):
         try:
-            report = verify(target, platform, policy, wanted, before=before, installed=installed)
+            report = (
+                verify_sources(sources or Path())
+                if target is None
+                else verify(
+                    target,
+                    platform,
+                    policy,
+                    wanted,
+                    before=before,
+                    installed=installed,
+                    sources=sources,
+                )
+            )
         except PortError as error:
             click.echo(f"error: {error}", err=True)
             status = max(status, error.exit_code)
@@ -95,7 +107,8 @@ def command(
         if not as_json:
             click.echo(report.to_text())
     if as_json and reports:
-        click.echo(json.dumps(_document(reports, alone=len(targets) == 1, ok=not status), indent=1))
+        alone = len(targets) <= 1
+        click.echo(json.dumps(_document(reports, alone=alone, ok=not status), indent=1))
     return status
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from port.verify.facts import Elf
 
 WALL_SECONDS = 10.0
+START_SECONDS = 60.0
 _MAX_ANSWER = 256 << 20
 _BOOT = "import sys; sys.path[:] = {path!r}; from port.verify.serve import serve; serve()"
 
@@ -61,6 +62,7 @@ class ElfReader:
         Raises InputError where it is no readable ELF, LimitError where a limit was hit.
         """
         try:
+            self._await_start()
             socket.send_fds(self._socket, [b"."], [descriptor])
             answer = json.loads(self._answer())
         except TimeoutError:
@@ -98,7 +100,6 @@ class ElfReader:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        ours.settimeout(self._wall)
         boot = _BOOT.format(path=[entry or str(Path.cwd()) for entry in sys.path])
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", boot],
@@ -108,6 +109,15 @@ class ElfReader:
         )
         theirs.close()
         self._socket = ours
+        self._ready = False
+
+    def _await_start(self) -> None:
+        """Wait until the child is there: its start is no file's time."""
+        if not self._ready:
+            self._socket.settimeout(START_SECONDS)
+            self._receive(1)
+            self._socket.settimeout(self._wall)
+            self._ready = True
 
     def _restart(self) -> None:
         self.close()

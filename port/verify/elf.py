@@ -87,6 +87,7 @@ class _Reader:
                 self._dynamic = segment
 
     def elf(self) -> Elf:
+        self._plausible()
         tags = self._tags()
         needs, versions = self._version_needs(tags)
         undefined, exported = self._symbols(tags, versions)
@@ -126,6 +127,18 @@ class _Reader:
             wrapper_problems=tuple(problems),
             standin=STANDIN_SYMBOL in exported or STANDIN_SYMBOL in calls,
         )
+
+    def _plausible(self) -> None:
+        """Refuse what no loader takes: a damaged header would otherwise look like an empty file."""
+        kind = str(self._file["e_type"])
+        if self._machine in DEVICE_MACHINES or kind == "ET_REL":
+            return
+        if kind not in ("ET_DYN", "ET_EXEC") or self._machine == "EM_NONE":
+            raise UnreadableError(f"neither a library nor a program ({kind}, {self._machine})")
+        if not self._loads:
+            raise UnreadableError("no segment is loaded")
+        if kind == "ET_DYN" and self._dynamic is None:
+            raise UnreadableError("a library without a dynamic section")
 
     # Dynamic section.
 
@@ -370,23 +383,33 @@ class _Reader:
         return f"{target:#x}, outside all device code" if device else None
 
     def _markers(self, sections: Sections) -> tuple[str, ...]:
-        spans = [
-            (section["sh_offset"], section["sh_size"])
+        found: set[str] = set()
+        keep = max(map(len, CUDART_MARKERS)) - 1
+        for offset, end in self._data_spans(sections):
+            held = b""
+            for at in range(offset, end, _CHUNK):
+                held = held[-keep:] + self._upto(at, min(_CHUNK, end - at))
+                found |= {marker for marker in CUDART_MARKERS if marker.encode() in held}
+        return tuple(marker for marker in CUDART_MARKERS if marker in found)
+
+    def _data_spans(self, sections: Sections) -> list[tuple[int, int]]:
+        """Parts of the file that hold constant data, each byte once, as far as the file goes."""
+        spans = sorted(
+            (section["sh_offset"], min(section["sh_offset"] + section["sh_size"], self._size))
             for name, section in sections
             if section["sh_type"] == "SHT_PROGBITS"
             and section["sh_flags"] & (_SHF_ALLOC | _SHF_EXECINSTR) == _SHF_ALLOC
             and name not in DEVICE_SECTIONS
-        ]
+        )
         if not sections:
             spans = [(0, self._size)]
-        found: set[str] = set()
-        keep = max(map(len, CUDART_MARKERS)) - 1
-        for offset, size in spans:
-            held = b""
-            for at in range(0, size, _CHUNK):
-                held = held[-keep:] + self._upto(offset + at, min(_CHUNK, size - at))
-                found |= {marker for marker in CUDART_MARKERS if marker.encode() in held}
-        return tuple(marker for marker in CUDART_MARKERS if marker in found)
+        merged: list[tuple[int, int]] = []
+        for start, end in spans:
+            if merged and start <= merged[-1][1]:
+                merged[-1] = merged[-1][0], max(end, merged[-1][1])
+            else:
+                merged.append((start, end))
+        return merged
 
 
 def _text(strings: bytes, at: int) -> str:

@@ -42,11 +42,9 @@ def read_fatbin(read: Read, size: int) -> DeviceCode:
     """Read the `.nv_fatbin` section of `size` bytes that `read` gives access to."""
     found = DeviceCode()
     at = 0
-    while at + _CONTAINER.size <= size:
+    while (at := skip_zeros(read, at, size)) + _CONTAINER.size <= size:
+        at &= ~7
         magic, _, head, payload = _CONTAINER.unpack(read(at, _CONTAINER.size))
-        if magic == 0:  # alignment padding
-            at += 8
-            continue
         if magic != CONTAINER_MAGIC or head < _CONTAINER.size:
             found.problems.append(f"no fat binary at offset {at:#x} (found {magic:#010x})")
             return found
@@ -57,6 +55,17 @@ def read_fatbin(read: Read, size: int) -> DeviceCode:
         _entries(read, at + head, end, found)
         at = (end + 7) & ~7
     return found
+
+
+def skip_zeros(read: Read, at: int, size: int) -> int:
+    """The offset of the first byte from `at` on that is not zero, `size` where there is none."""
+    while at < size:
+        block = read(at, 1 << 12)
+        rest = block.lstrip(b"\0")
+        if rest:
+            return at + len(block) - len(rest)
+        at += max(len(block), 1)
+    return size
 
 
 def _entries(read: Read, at: int, end: int, found: DeviceCode) -> None:

@@ -30,6 +30,7 @@ def judge(
     *,
     before: str | Path | None,
     installed: bool,
+    sources: Path | None,
 ) -> Report:
     """What `port.verify.verify` documents."""
     with ExitStack() as stack:
@@ -39,8 +40,17 @@ def judge(
             earlier = stack.enter_context(closing(open_target(str(before))))
         case = _case(contents, platform, policy)
         case = replace(case, architectures=tuple(architectures), before=earlier)
-        checks = tuple(verdict for check in ALL for verdict in check(case))
-    return Report(str(target), case.platform, checks)
+        checks = [verdict for check in ALL for verdict in check(case)]
+    if sources is not None:
+        checks += judge_sources(sources).checks
+    return Report(str(target), case.platform, tuple(checks))
+
+
+def judge_sources(root: Path) -> Report:
+    """What `port.verify.verify_sources` documents."""
+    from port.verify.sources import check_sources  # noqa: PLC0415 - it brings all of hipify
+
+    return Report(str(root), "rocm", tuple(check_sources(root)))
 
 
 def _case(contents: Contents, platform: str | None, policy: Policy | None) -> Case:

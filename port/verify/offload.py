@@ -13,7 +13,7 @@ import zlib
 from typing import TYPE_CHECKING
 
 from port.verify import zstd
-from port.verify.fatbin import DeviceCode
+from port.verify.fatbin import DeviceCode, skip_zeros
 
 if TYPE_CHECKING:
     from port.verify.fatbin import Read
@@ -36,8 +36,7 @@ def read_bundles(read: Read, size: int) -> DeviceCode:
         elif magic.startswith(PACKED_MAGIC):
             length = _packed(read, at, size, found)
         elif not magic.strip(b"\0"):
-            length = len(PLAIN_MAGIC)
-            at = _skip_zeros(read, at, size)
+            at = skip_zeros(read, at, size)
             continue
         else:
             found.problems.append(f"no offload bundle at offset {at:#x} (found {magic[:8]!r})")
@@ -46,16 +45,6 @@ def read_bundles(read: Read, size: int) -> DeviceCode:
             return found
         at += length
     return found
-
-
-def _skip_zeros(read: Read, at: int, size: int) -> int:
-    while at < size:
-        block = read(at, 1 << 16)
-        rest = block.lstrip(b"\0")
-        if rest:
-            return at + len(block) - len(rest)
-        at += max(len(block), 1)
-    return size
 
 
 def _plain(read: Read, size: int, found: DeviceCode, where: int) -> int:

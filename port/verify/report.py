@@ -33,6 +33,7 @@ NAMES: dict[str, str] = {
     "V20": "native-code",
     "V21": "stand-in",
     "V22": "library-twins",
+    "V23": "converted-sources",
 }
 
 

@@ -23,6 +23,7 @@ def serve() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     with socket.socket(fileno=0) as link:
+        link.sendall(b".")
         while True:
             data, descriptors, _, _ = socket.recv_fds(link, 1, 1)
             if not data:

@@ -52,39 +52,25 @@ def elf(
     textrel=False,
     machine=X86_64,
     kind=ET_DYN,
-    circular=False,
+    chain=None,
 ):
     """A 64-bit ELF file whose file offsets are its addresses.
 
     `undefined` and `weak` hold names, or (name, version) with a version of `needs`. `device` maps
     section names to bytes. `wrapper` is (section name, magic, bytes added to the true address).
-    `stack` None leaves PT_GNU_STACK out. `circular` makes the chain of version needs endless.
+    `stack` None leaves PT_GNU_STACK out. `chain` is the number of version needs that is announced,
+    and the step from each to the next.
     """
     strings = _Strings()
     versions, verneed = {}, b""
     for index, (file, names) in enumerate(needs.items()):
-        more = index + 1 < len(needs)
-        step = 16 + 16 * len(names)
-        verneed += struct.pack(
-            "<HHIII",
-            1,
-            0xFFFF if circular else len(names),
-            strings.add(file),
-            16,
-            step if more else 0,
-        )
+        step = 16 + 16 * len(names) if index + 1 < len(needs) else 0
+        step = step if chain is None else chain[1]
+        verneed += struct.pack("<HHIII", 1, len(names), strings.add(file), 16, step)
         for place, name in enumerate(names):
             versions[name] = 2 + len(versions)
-            last = place + 1 == len(names)
-            following = (-16 & 0xFFFFFFFF) if circular and last else (0 if last else 16)
-            verneed += struct.pack(
-                "<IHHII",
-                0,
-                0,
-                versions[name],
-                strings.add(name),
-                0 if last and not circular else following,
-            )
+            step = 0 if place + 1 == len(names) else 16
+            verneed += struct.pack("<IHHII", 0, 0, versions[name], strings.add(name), step)
     symbols, versym = struct.pack("<IBBHQQ", 0, 0, 0, 0, 0, 0), [0]
     listed = (
         [(u, 1, 0) for u in undefined] + [(u, 2, 0) for u in weak] + [(e, 1, 1) for e in exported]
@@ -129,7 +115,7 @@ def elf(
     }
     if verneed:
         places["VERNEED"] = put(".gnu.version_r", 0x6FFFFFFE, verneed, link=1)
-        tags.append(("VERNEEDNUM", 0xFFFFFFF if circular else len(needs)))
+        tags.append(("VERNEEDNUM", chain[0] if chain else len(needs)))
     tags += [*places.items(), ("STRSZ", len(strings.data)), ("SYMENT", 24)]
     if rodata:
         put(".rodata", _PROGBITS, rodata)
