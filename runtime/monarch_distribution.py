@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
+import shlex
 import sys
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 CLEAN, FINDINGS = 0, 1
 
@@ -76,8 +79,17 @@ def report(name: str) -> tuple[int, str]:
         lines.append(f"  {python} -m pip install {name}")
     else:
         lines.append("Another distribution has overwritten or removed them. Install it again:")
-        lines.append(f"  {python} -m pip install --force-reinstall --no-deps {name}")
+        source = _source(distribution) or name
+        lines.append(f"  {python} -m pip install --force-reinstall --no-deps {source}")
     return FINDINGS, "\n".join(lines)
+
+
+def _source(distribution: metadata.Distribution) -> str | None:
+    """What pip installs an editable distribution from; None for any other (PEP 610)."""
+    origin = json.loads(distribution.read_text("direct_url.json") or "{}")
+    if not origin.get("dir_info", {}).get("editable"):
+        return None
+    return f"-e {shlex.quote(unquote(urlsplit(origin['url']).path))}"
 
 
 def _digest(path: Path, algorithm: str) -> str:

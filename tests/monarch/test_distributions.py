@@ -89,6 +89,19 @@ def test_an_overwritten_distribution_tells_which_files_and_who(environment):
 
 
 @pytest.mark.slow
+def test_an_editable_install_is_repaired_from_its_tree(environment):
+    environment.pip("install", "monarch-cuda")
+    folder = next(environment.root.glob("lib/*/site-packages"))
+    (folder / "monarch/_build_info.py").unlink()
+    (folder / "monarch_cuda-0.1.0.dist-info/direct_url.json").write_text(
+        '{"url": "file:///src/my%20tree", "dir_info": {"editable": true}}', encoding="utf-8"
+    )
+    told = environment.run("-m", "monarch_cuda").stdout
+    assert "monarch/_build_info.py: missing" in told
+    assert "pip install --force-reinstall --no-deps -e '/src/my tree'" in told
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm"])
 def test_one_alone_imports_without_a_word(environment, platform):
     environment.pip("install", f"monarch-{platform}")
