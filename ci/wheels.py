@@ -48,7 +48,9 @@ def verify(session: nox.Session) -> None:
 
 def wheel_test(session: nox.Session) -> None:
     """Install each distribution of dist by name into a clean environment and run it."""
-    session.install(*project.group("wheel"), *project.run_time_requirements())
+    session.install(
+        *project.group("wheel"), *project.group("test"), *project.run_time_requirements()
+    )
     wheels = _wheels(project.ROOT / "dist")
     if not wheels:
         session.error(
@@ -60,6 +62,7 @@ def wheel_test(session: nox.Session) -> None:
             _try_out(session, platform, folder, "")
         else:
             _try_out(session, platform, folder, _runtime_path(session, given))
+    session.run("pytest", "-q", "tests/wheels/test_collisions.py")
 
 
 def _wheels(dist: Path) -> list[Path]:

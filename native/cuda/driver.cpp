@@ -43,8 +43,9 @@ Result<Driver> load_driver() {
                  table.library + " lacks " + missing + "; a newer driver is needed",
                  "loading the driver"};
   }
+  // Without a device HIP 5 calls it invalid, and CUDA says that there is none; counting tells zero.
   const CUresult status = table.init(0);
-  if (status != CUDA_SUCCESS && status != CUDA_ERROR_NO_DEVICE) {
+  if (status != CUDA_SUCCESS && status != CUDA_ERROR_NO_DEVICE && status != CUDA_ERROR_INVALID_DEVICE) {
     return driver_error(status, "initialising the driver");
   }
   return table;

@@ -43,8 +43,9 @@ Result<Driver> load_driver() {
                  table.library + " lacks " + missing + "; a newer driver is needed",
                  "loading the driver"};
   }
+  // Without a device HIP 5 calls it invalid, and CUDA says that there is none; counting tells zero.
   const hipError_t status = table.init(0);
-  if (status != hipSuccess && status != hipErrorNoDevice) {
+  if (status != hipSuccess && status != hipErrorNoDevice && status != hipErrorInvalidDevice) {
     return driver_error(status, "initialising the driver");
   }
   return table;

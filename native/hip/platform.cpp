@@ -129,7 +129,7 @@ const char* const k_collectives_remedy =
 
 std::string_view platform_name() { return "cuda"; }
 
-int compiled_runtime_version() { return HIP_VERSION; }
+int compiled_runtime_version() { return CUDART_VERSION; }
 
 Result<LoadedLibrary> open_driver_library() {
   constexpr const char* k_library = "libcuda.so.1";

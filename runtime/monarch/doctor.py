@@ -34,6 +34,11 @@ CLAIMANTS = ("monarch-cpu", "monarch-cuda", "monarch-rocm", "torchmonarch", "mon
 PROBE_SECONDS = 120
 """A GPU driver may take long to start; one that takes longer hangs."""
 
+_VERDICTS = {
+    ExitCode.CLEAN: "everything can work",
+    ExitCode.FINDINGS: "the installation is faulty",
+    ExitCode.ENVIRONMENT: "the installation is sound; this machine lacks something",
+}
 _PROBE = "from monarch.doctor import print_probe; print_probe()"
 
 
@@ -224,7 +229,7 @@ def print_probe() -> None:
     try:
         module = load.native()
     except RuntimeLibraryError as error:
-        missing(error, "see the message")
+        missing(error, "install the runtime that the message names")
         click.echo(json.dumps(answer))
         return
     except ImportError as error:
@@ -287,8 +292,7 @@ def _text(diagnosis: Diagnosis) -> str:
     lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
     for problem in diagnosis.problems:
         lines += ["", f"{problem.kind}: {problem.what}", f"  to do: {problem.remedy}"]
-    verdict = "everything can work" if not diagnosis.problems else "see above"
-    return "\n".join([*lines, "", f"verdict: {verdict}"])
+    return "\n".join([*lines, "", f"verdict: {_VERDICTS[diagnosis.status]}"])
 
 
 @click.command(name="doctor")
