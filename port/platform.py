@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
-from packaging.version import Version
 
 from port import architectures
 from port.cli import run
 from port.errors import EnvironmentMissingError, ExitCode, InputError, PortError
-from port.toolkits import Machine, Searched, Toolkit, label, release, rocm_label, search
+from port.toolkits import FLOORS, Machine, Searched, Toolkit, label, release, rocm_label, search
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,17 +27,20 @@ __all__ = ["Detection", "Platform", "Searched", "Survey", "Toolkit", "detect", "
 Platform = Literal["cpu", "cuda", "rocm"]
 
 PLATFORMS: tuple[Platform, ...] = ("cpu", "cuda", "rocm")
-FLOORS: Mapping[str, Version] = {"cuda": Version("12"), "rocm": Version("5.2")}
 VARIABLE = "GPU_PLATFORM"
+ARCHITECTURES = "GPU_ARCHITECTURES"
 
 
 @dataclass(frozen=True, slots=True)
 class Survey:
-    """What was asked for and what the machine has. `can_fetch` is true on a Debian family, where
-    a build can fetch the ROCm packages it lacks.
+    """What was asked for and what the machine has.
+
+    `asked` is the text of GPU_ARCHITECTURES. `can_fetch` is true on a Debian family, where a build
+    can fetch the ROCm packages it lacks.
     """
 
     requested: str | None
+    asked: str | None
     toolkits: tuple[Toolkit, ...]
     searched: tuple[Searched, ...]
     can_fetch: bool
@@ -50,6 +52,7 @@ class Survey:
     def table(self) -> str:
         """Every place that was looked at and what was there, for people."""
         rows = [("", VARIABLE, self.requested if self.requested is not None else "not set", "")]
+        rows += [("", ARCHITECTURES, self.asked or "not set", "")]
         rows += [(s.kind, s.by, s.result, str(s.path or "")) for s in self.searched]
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         lines = [
@@ -86,7 +89,9 @@ class Survey:
         elif decision == "rocm" and not self.can_fetch:
             raise EnvironmentMissingError(self._nothing_found())
         return Detection(
-            self.requested, self.toolkits, self.searched, self.can_fetch, decision, reason
+            **{name: getattr(self, name) for name in Survey.__slots__},
+            decision=decision,
+            reason=reason,
         )
 
     def _choice(self) -> tuple[Platform, str]:
@@ -141,7 +146,8 @@ def survey(environ: Mapping[str, str] = os.environ, *, root: Path = Path("/")) -
     toolkits, searched = search(machine)
     requested = environ.get(VARIABLE)
     can_fetch = (root / "etc/debian_version").is_file() and machine.on_path("apt-get") is not None
-    return Survey(requested, toolkits, searched, can_fetch)
+    asked = environ.get(ARCHITECTURES) or None
+    return Survey(requested, asked, toolkits, searched, can_fetch)
 
 
 def detect(environ: Mapping[str, str] = os.environ, *, root: Path = Path("/")) -> Detection:
@@ -171,6 +177,7 @@ def _survey_json(found: Survey) -> dict[str, Any]:
     return {
         "schema": 1,
         "requested": found.requested,
+        "architectures_asked": found.asked,
         "can_fetch": found.can_fetch,
         "toolkits": [
             {
@@ -200,16 +207,27 @@ def _survey_json(found: Survey) -> dict[str, Any]:
 
 
 def plan(detection: Detection) -> str:
-    """What a build will use, in one sentence."""
+    """What a build will use, in one sentence.
+
+    Raises:
+        InputError: GPU_ARCHITECTURES names something that this build cannot have.
+        EnvironmentMissingError: the compiler has none of the default architectures.
+
+    """
     found = detection.chosen()
+    offered = found.architectures if found else ()
+    chosen = architectures.choose(detection.decision, detection.asked, offered)
+    built = f"architectures {', '.join(chosen)}"
     if detection.decision == "cpu":
         return "no GPU module is built"
     if found:
-        chosen = ", ".join(architectures.choose(detection.decision, None, found.architectures))
-        return f"{label(found.kind)} {found.version} at {found.root}; architectures {chosen}"
+        return f"{label(found.kind)} {found.version} at {found.root}; {built}"
     if detection.decision == "cuda":
-        return "no CUDA is installed: the build takes NVIDIA's packages from the Python index"
-    return "no ROCm is installed: the build fetches Debian's packages into a private folder"
+        return f"no CUDA is installed: NVIDIA's packages of the Python index are taken; {built}"
+    return (
+        "no ROCm is installed: Debian's packages are fetched into a private folder; "
+        f"{built}, each where their compiler has it"
+    )
 
 
 @click.command(name="platform")

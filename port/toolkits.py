@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Kind = Literal["cuda", "rocm"]
 
+FLOORS: Mapping[str, Version] = {"cuda": Version("12.0"), "rocm": Version("5.2")}
+"""The oldest releases that build."""
+
 MULTIARCH = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 """Debian's library folders, below /usr/lib."""
 
@@ -114,7 +117,8 @@ def search(machine: Machine) -> tuple[tuple[Toolkit, ...], tuple[Searched, ...]]
     return tuple(toolkits), tuple(searched)
 
 
-def label(kind: Kind) -> str:
+def label(kind: str) -> str:
+    """The name of a kind of toolkit in messages."""
     return {"cuda": "CUDA", "rocm": "ROCm"}[kind]
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from packaging.version import Version
 
 from port.errors import EnvironmentMissingError, InputError
-from port.platform import detect, rocm_label, survey
+from port.platform import detect, plan, rocm_label, survey
 from port.toolkits import cuda_version, release, rocm_version
 from tests.port import toolkit_trees as trees
 
@@ -264,7 +264,10 @@ def test_a_broken_version_file_leaves_the_headers_word(tmp_path, text):
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda root: trees.cuda(root / "usr/local/cuda", 11080), r"CUDA 11\.8.*CUDA 12 or newer"),
+        (
+            lambda root: trees.cuda(root / "usr/local/cuda", 11080),
+            r"CUDA 11\.8.*CUDA 12\.0 or newer",
+        ),
         (lambda root: trees.rocm(root / "opt/rocm", (5, 1, 9)), r"ROCm 5\.1.*ROCm 5\.2 or newer"),
     ],
 )
@@ -337,3 +340,26 @@ def test_the_failing_command_still_prints_one_object():
     assert done.returncode == 2
     assert answer["decision"] is None
     assert "cpu, cuda, rocm" in answer["error"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "asked", "said"),
+    [
+        ("cuda", "sm_90;sm_100", "architectures sm_90, sm_100"),
+        ("cuda", "", "architectures sm_80, sm_90, sm_100"),
+        ("rocm", "gfx1100", "architectures gfx1100"),
+    ],
+)
+def test_the_plan_names_the_architectures_that_were_asked_for(tmp_path, platform, asked, said):
+    trees.cuda(tmp_path / "usr/local/cuda")
+    trees.rocm(tmp_path / "opt/rocm")
+    detection = found(tmp_path, GPU_PLATFORM=platform, GPU_ARCHITECTURES=asked)
+    assert said in plan(detection)
+    assert (asked or "not set") in detection.table()
+
+
+@pytest.mark.report("55")
+def test_architectures_of_the_other_platform_are_an_error_of_the_command():
+    done = _run(GPU_PLATFORM="rocm", GPU_ARCHITECTURES="sm_90")
+    assert done.returncode == 2
+    assert "sm_90 belongs to cuda, and this build is for rocm" in done.stderr

@@ -11,16 +11,13 @@ from packaging.version import Version
 from port.build.toolchains import pypi, sysroot
 from port.build.toolchains.model import Toolchain, defined
 from port.errors import EnvironmentMissingError, InputError
-from port.toolkits import Machine, Toolkit, search
+from port.toolkits import FLOORS, Machine, Toolkit, label, search
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from port.build.request import Request
     from port.toolkits import Searched
-
-FLOORS: Mapping[str, Version] = {"cuda": Version("12.0"), "rocm": Version("5.2")}
-NAMES: Mapping[str, str] = {"cuda": "CUDA", "rocm": "ROCm"}
 
 
 def _print(message: str) -> None:
@@ -53,7 +50,7 @@ def find(
         chosen = _of_sysroot(request, environ, say)
     floor = FLOORS[request.platform]
     if chosen.version < floor:
-        name = NAMES[request.platform]
+        name = label(request.platform)
         raise InputError(
             f"{name} {chosen.version} ({chosen.origin}): the floor is {name} {floor}; "
             f"install a newer one, or set GPU_TOOLCHAIN=packages to build with packages"
@@ -93,7 +90,7 @@ def _nothing_found(platform: str, searched: tuple[Searched, ...]) -> str:
     places = "".join(f"\n  {s.by}: {s.path or '-'}: {s.result}" for s in searched)
     variable = {"cuda": "CUDA_HOME", "rocm": "ROCM_PATH"}[platform]
     return (
-        f"no {NAMES[platform]} toolkit with a compiler was found; searched:"
+        f"no {label(platform)} toolkit with a compiler was found; searched:"
         f"{places or ' nothing (GPU_TOOLCHAIN=packages hides installed toolkits)'}\n"
         f"install one, or set {variable} to its folder"
     )
@@ -107,7 +104,7 @@ def _of_toolkit(toolkit: Toolkit) -> Toolchain:
     if not library.is_file():
         raise EnvironmentMissingError(
             f"{name} is not in {toolkit.library}; install the development files of "
-            f"{NAMES[toolkit.kind]} {toolkit.version}"
+            f"{label(toolkit.kind)} {toolkit.version}"
         )
     return Toolchain(
         platform=toolkit.kind,
