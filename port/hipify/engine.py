@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from port.hipify import cache, tree
+from port.hipify import cache, outside, tables, tree
 from port.hipify.cache import Cache
 from port.hipify.manifest import COMPAT_HEADER, digest
 
@@ -42,6 +42,8 @@ class Conversion:
     """
 
     release: str
+    tables: str
+    """The release whose tables served: `release` itself, or the nearest one before it."""
     files: tuple[FileReport, ...]
     findings: tuple[Finding, ...]
     outputs: dict[str, tuple[bytes, int]]
@@ -96,6 +98,7 @@ def convert_tree(
     reports.sort(key=lambda report: report.file)
     return Conversion(
         options.rocm,
+        tables.nearest_release(options.rocm),
         tuple(reports),
         tuple(sorted(findings)),
         outputs,
@@ -127,6 +130,8 @@ class _Work:
         self.hashes = {each.path: digest(each.data) for each in inputs}
         self.fresh = Cache()
         self._facts = {each.path: self._facts_of(each) for each in inputs if each.is_code}
+        found = outside.read(self._root, options.include_dirs, self._facts, self._facts_of)
+        self._facts |= {each.path: self._facts_of(each) for each in found}
         self._digest = cache.context_digest(options, overrides, self._facts, self._paths)
 
     def convert(self, source: Input) -> tuple[bytes, cache.Entry]:
@@ -187,13 +192,15 @@ class _Work:
         return data if digest(data) == entry.output else None
 
     def _facts_of(self, source: Input) -> Facts:
-        key = cache.key(source.path, self.hashes[source.path])
+        key = cache.key(source.path, digest(source.data))
         found = self._known.facts.get(key)
         if found is None:
-            from port.hipify import declarations, tables  # noqa: PLC0415 - see the class
+            from port.hipify import declarations  # noqa: PLC0415 - see the class
 
             found = declarations.gather(self._unit(source), tables.load_cuda())
         self.fresh.facts[key] = found
+        if source.path not in self.hashes:
+            self._units.pop(source.path, None)
         return found
 
     def _unit(self, source: Input) -> Unit:

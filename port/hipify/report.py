@@ -21,6 +21,7 @@ def as_json(conversion: Conversion, *, ok: bool) -> str:
             "schema": 1,
             "ok": ok,
             "release": conversion.release,
+            "tables": conversion.tables,
             "files": [asdict(each) for each in conversion.files],
             "findings": [finding_json(each) for each in conversion.findings],
             "counts": conversion.counts,
@@ -69,8 +70,11 @@ def lines(outcome: Outcome, *, diff: bool) -> Iterator[str]:
     )
     left = sum(finding.severity == "error" for finding in conversion.findings)
     warned = sum(finding.severity == "warning" for finding in conversion.findings)
+    release = conversion.release
+    if conversion.tables != release:
+        release += f" (by the names of {conversion.tables}, the nearest release known)"
     yield (
-        f"{len(conversion.files)} files for HIP {conversion.release}: {counts or 'none'}; "
+        f"{len(conversion.files)} files for HIP {release}: {counts or 'none'}; "
         f"{left} errors, {warned} warnings"
     )
 

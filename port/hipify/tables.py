@@ -10,7 +10,7 @@ import gzip
 import json
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import InvalidVersion, Version
@@ -145,6 +145,6 @@ def _split(text: str) -> tuple[str, ...] | None:
 
 @cache
 def _load(name: str) -> Table:
-    data = resources.files("port.hipify").joinpath("data", f"{name}.tsv.gz").read_bytes()
+    data = (Path(__file__).parent / "data" / f"{name}.tsv.gz").read_bytes()
     first, *lines = gzip.decompress(data).decode().split("\n")
     return Table(json.loads(first), dict(line.split("\t", 1) for line in lines))
