@@ -44,6 +44,10 @@ def convert(source: Path, out: Path, options: Options, *, check: bool = False) -
             raise InputError(f"-I {folder}: there is no such folder; wanted one that holds headers")
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is no folder; wanted a folder for the converted tree")
+    if options.headers:
+        from port.hipify import installed  # noqa: PLC0415 - few conversions ask for it
+
+        options = replace(options, rocm=installed.release_of(Path(options.headers)))
     known = cache.load(_read(out / manifest.FOLDER / cache.FILE))
     conversion = engine.convert_tree(source, options, overrides.chosen(options), out, known)
     changes = output.plan(out, conversion.outputs)

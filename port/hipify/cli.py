@@ -86,7 +86,7 @@ def _print_cmake_dir(context: click.Context, _: click.Parameter, asked: bool) ->
     "--headers",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Take the names from the HIP headers in DIR instead of the shipped tables.",
+    help="Emit only names that the HIP headers in DIR hold, for the release they are of.",
 )
 @click.option(
     "--cmake-dir",

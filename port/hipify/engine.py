@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from port.hipify import cache, outside, tables, tree
@@ -12,11 +13,11 @@ from port.hipify.manifest import COMPAT_HEADER, digest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from port.hipify.context import Context
     from port.hipify.facts import Facts
     from port.hipify.findings import Finding
+    from port.hipify.mapping import Mapping as Names
     from port.hipify.options import Options
     from port.hipify.tree import Input
     from port.hipify.unit import Unit
@@ -122,7 +123,8 @@ class _Work:
         self._root = source if source.is_dir() else source.parent
         self._options = options
         self._overrides = overrides
-        self._known = known
+        # Headers at hand may change without a word, so that nothing holds from an earlier run.
+        self._known = Cache() if options.headers else known
         self._out = out
         self._units: dict[str, Unit] = {}
         self._context: Context | None = None
@@ -169,6 +171,13 @@ class _Work:
                 "convert the original sources, or rename the file",
             )
         ]
+
+    def _names(self) -> Names:
+        from port.hipify import installed, mapping  # noqa: PLC0415 - see the class
+
+        headers = self._options.headers
+        table = installed.table(Path(headers)) if headers else None
+        return mapping.Mapping(self._options.rocm, dict(self._overrides), table)
 
     def _compat_header(self, carried: frozenset[str]) -> bytes:
         key = cache.key(COMPAT_HEADER, f"{self._digest} {' '.join(sorted(carried))}")
@@ -229,9 +238,9 @@ class _Work:
 
     def _full_context(self) -> Context:
         if self._context is None:
-            from port.hipify import context, facts, includes, mapping  # noqa: PLC0415 - see above
+            from port.hipify import context, facts, includes  # noqa: PLC0415 - see above
 
-            names = mapping.Mapping(self._options.rocm, dict(self._overrides))
+            names = self._names()
             project = facts.Project.of(self._facts.values(), self._paths, self._options.defines)
             bare = context.Context(
                 self._options, names, names.cuda, names.hip, project, str(self._root.resolve())

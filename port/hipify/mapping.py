@@ -7,8 +7,9 @@ declares. A CUDA name with no counterpart is an `Entry` whose target is None: it
 
 from __future__ import annotations
 
+import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -33,6 +34,7 @@ _FITTING = {
     "variable": _CONSTANTS,
     "macro": _CONSTANTS | {"function"},
 }
+_GUARD = re.compile(r"_(?i:h|hpp)_*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +43,9 @@ class Entry:
 
     `kind` is that of the CUDA declaration. `how`: plain (the renaming rule), exception (the table
     of exceptions), compat (a name of the compat header), override (the user's map), drop (the name
-    goes away: replace it with nothing), none (no counterpart). `since`: the first known HIP
-    release with a counterpart, where the chosen one has none. `symbol`: the name that the HIP
-    library exports for it, to be written into a string that is looked up at run time.
+    goes away: replace it with nothing), none (no counterpart). `since`: the first known HIP release
+    with a counterpart, where the chosen one has none. `symbol`: the name that the HIP library
+    exports for it, to be written into a string that is looked up at run time.
     """
 
     name: str
@@ -70,16 +72,21 @@ class Mapping:
     """The map to one HIP release.
 
     `release`: any version from 5.2 on; the tables of the nearest release not newer serve it.
-    `overrides`: the user's own names and header paths, taken literally, first of all.
+    `overrides`: the user's own names and header paths, taken literally, first of all. `hip`: a
+    table to use in place of the release's own.
     Raises InputError for a release below the oldest table.
     """
 
     def __init__(
-        self, release: str = tables.DEFAULT_RELEASE, overrides: Dict[str, str] | None = None
+        self,
+        release: str = tables.DEFAULT_RELEASE,
+        overrides: Dict[str, str] | None = None,
+        hip: tables.Table | None = None,
     ) -> None:
         self.asked = release
         self.release = tables.nearest_release(release)
         self.overrides = dict(overrides or {})
+        self.hip = hip or tables.load_hip(self.release)
         self._names: dict[str, Entry | None] = {}
         self._renamed: dict[str, Entry | None] = {}
         self._includes: dict[str, IncludeEntry | None] = {}
@@ -88,11 +95,6 @@ class Mapping:
     def cuda(self) -> tables.Table:
         """The table of CUDA's names."""
         return tables.load_cuda()
-
-    @cached_property
-    def hip(self) -> tables.Table:
-        """The table of the chosen release."""
-        return tables.load_hip(self.release)
 
     def lookup(self, name: str) -> Entry | None:
         """What becomes of the identifier `name`; None where it is no name of CUDA's."""
@@ -157,6 +159,12 @@ class Mapping:
         kind = self.cuda.kind(name)
         if name in self.overrides:
             return Entry(name, self.overrides[name], kind or "name", "override")
+        base = naming.base_name(name)
+        if base != name and self.is_public_name_of(name, base):
+            entry = self.renamed(base)
+            return replace(entry, name=name) if entry is not None else None
+        if kind == "struct" and name.endswith("_st") and not self.cuda.members(name):
+            return self._opaque(name)
         rules = _exceptions()["names"].get(name)
         if kind is None and rules is None:
             return None
@@ -172,10 +180,32 @@ class Mapping:
                     name, target, kind, "exception", note=note, symbol=self._symbol(target)
                 )
         if rules is None:
-            target = self._best(name, list(_plain(name, kind, self.release)))
+            target = self._best(name, list(_plain(name, kind, self.hip)))
             if target is not None:
                 return Entry(name, target, kind, "plain", symbol=self._symbol(target))
+        if kind == "macro" and (guard := self._guard(name)) is not None:
+            return Entry(name, guard, kind, "exception")
         return Entry(name, None, kind, "none", _since(name, kind, self.release), note)
+
+    def _opaque(self, name: str) -> Entry:
+        """The structure behind a handle: CUstream is a pointer to CUstream_st in CUDA."""
+        target = self.target_of(name.removesuffix("_st"))
+        handle = self.hip.get(target) if target else None
+        match = re.fullmatch(r"(?:struct )?(\w+) \*", handle.value if handle is not None else "")
+        if match is None or match[1] not in self.hip:
+            return Entry(name, None, "struct", "none")
+        return Entry(name, match[1], "struct", "plain")
+
+    def _guard(self, name: str) -> str | None:
+        """The include guard of the header that takes the place of the one `name` guards.
+
+        Code asks for a guard to know which header came before.
+        """
+        declared = self.cuda.get(name)
+        if declared is None or declared.value or not _GUARD.search(name):
+            return None
+        entry = self.include(declared.header)
+        return _guards(self.hip).get(entry.target or "") if entry is not None else None
 
     def _best(self, name: str, found: list[str]) -> str | None:
         """The likeliest of `found` that takes CUDA's arguments, else the likeliest.
@@ -271,22 +301,33 @@ def _in_force(rule: Any, release: str) -> bool:
     return not ("until" in rule and version > Version(rule["until"]))
 
 
-def _plain(name: str, kind: str, release: str) -> Iterator[str]:
-    """The names that the renaming rule finds in the release's headers, likeliest first."""
-    hip = tables.load_hip(release)
+def _plain(name: str, kind: str, hip: tables.Table) -> Iterator[str]:
+    """The names of `hip` that the renaming rule finds, likeliest first."""
     fitting = _FITTING[kind]
     for candidate in naming.candidates(name):
         if isinstance(candidate, naming.Key):
-            spellings: Iterable[str] = _by_key(release).get(candidate, ())
+            spellings: Iterable[str] = _by_key(hip).get(candidate, ())
         else:
             spellings = (candidate,) if candidate in hip else ()
         yield from (spelling for spelling in spellings if hip.kind(spelling) in fitting)
 
 
 @cache
-def _by_key(release: str) -> Dict[str, tuple[str, ...]]:
+def _guards(hip: tables.Table) -> Dict[str, str]:
+    """Include guards by header."""
+    found: dict[str, str] = {}
+    for name in hip:
+        if _GUARD.search(name) and hip.kind(name) == "macro":
+            declared = hip.get(name)
+            if declared is not None and not declared.value:
+                found.setdefault(declared.header, name)
+    return found
+
+
+@cache
+def _by_key(hip: tables.Table) -> Dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
-    for name in tables.load_hip(release):
+    for name in hip:
         found.setdefault(naming.key(name), []).append(name)
     return {each: tuple(sorted(names, key=_spelling_order)) for each, names in found.items()}
 
@@ -305,11 +346,11 @@ def _since(name: str, kind: str, release: str) -> str | None:
             target, _ = _target_of(rule)
             if target and _in_force(rule, other) and target in tables.load_hip(other):
                 return True
-        return rules is None and any(_plain(name, kind, other))
+        return rules is None and any(_plain(name, kind, tables.load_hip(other)))
 
     return _first(has, release)
 
 
 def _first(has: Any, after: str) -> str | None:
-    later = [release for release in tables.RELEASES if Version(release) > Version(after)]
+    later = tables.RELEASES[tables.RELEASES.index(after) + 1 :]
     return next((release for release in later if has(release)), None)

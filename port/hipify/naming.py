@@ -33,11 +33,14 @@ _LIBRARIES = (
     ("nvtx", "roctx"),
     ("__nv_", "__hip_"),
     ("nv_", "__hip_"),
+    ("make_cuda", "make_hip"),
     ("make_cu", "make_hip"),
     ("CUDART_", "HIP_"),
     ("CUDA_R_", "HIP_R_"),
     ("CUDA_C_", "HIP_C_"),
 )
+# A structure or enumeration of CUDA's driver is named by its tag, too; HIP has one name.
+_TAG_SUFFIX = re.compile(r"_(st|enum)$")
 _VERSION_SUFFIX = re.compile(r"(_v\d+)?(_ptsz|_ptds)?$")
 
 
@@ -75,25 +78,37 @@ def candidates(name: str) -> Iterator[str]:
 def _core(name: str) -> Iterator[str]:
     """The runtime's and the driver's names."""
     base = base_name(name)
-    if match := re.match(r"cuda([A-Z]\w*)", base):
+    if base != name:
+        yield from _core_exact(name)
+    yield from _core_exact(base)
+    tag = _TAG_SUFFIX.sub("", base)
+    if tag != base:
+        yield from _core_exact(tag)
+
+
+def _core_exact(name: str) -> Iterator[str]:
+    if match := re.match(r"cuda([A-Z]\w*)", name):
         rest = match[1]
         yield f"hip{rest}"
         if rest.startswith("DevAttr"):
             rest = "DeviceAttribute" + rest.removeprefix("DevAttr")
         yield key(f"hip{rest}")
         yield key(f"hip{rest}t")
-    elif match := re.match(r"cu([A-Z]\w*)", base):
+    elif match := re.match(r"cu([A-Z]\w*)", name):
         yield f"hipDrv{match[1]}"
         yield f"hip{match[1]}"
-    elif match := re.match(r"CUDA_ERROR_(\w+)", base):
+    elif match := re.match(r"CUDA_ERROR_(\w+)", name):
         yield key(f"hipError{match[1]}")
-    elif match := re.match(r"CUDA_(\w+)", base):
+    elif match := re.match(r"CUDA_(\w+)", name):
         yield f"HIP_{match[1]}"
         yield key(f"hip{match[1]}")
         yield key(f"hip{match[1]}t")
-    elif match := re.match(r"CU_(\w+)", base):
+    elif match := re.match(r"CU_(\w+)", name):
         yield f"HIP_{match[1]}"
         yield key(f"hip{match[1]}")
-    elif match := re.match(r"CU([a-z]\w*)", base):
+        if match[1].startswith("JIT_"):
+            yield key(f"hipJitOption{match[1].removeprefix('JIT_')}")
+            yield f"HIPRTC_{match[1]}"
+    elif match := re.match(r"CU([a-z]\w*)", name):
         yield key(f"hip{match[1]}t")
         yield key(f"hip{match[1]}")

@@ -14,8 +14,18 @@ if TYPE_CHECKING:
 
 
 def chosen(options: Options) -> dict[str, str]:
-    """The user's own names for a conversion with `options`. Raises InputError as `load` does."""
-    return load(Path(options.map_file)) if options.map_file else {}
+    """The names that go before the map: the user's own, and torch's where they are asked for.
+
+    Raises as `load` and `torch_map.load` do.
+    """
+    names: dict[str, str] = {}
+    if options.torch_map:
+        from port.hipify import torch_map  # noqa: PLC0415 - loads the tables, which few need here
+
+        names |= torch_map.additions(options.rocm)
+    if options.map_file:
+        names |= load(Path(options.map_file))
+    return names
 
 
 def load(path: Path) -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cache
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Shape:
         return _INTEGERS.get(self.base) if self.pointers == 0 else None
 
 
+@cache
 def shape(spelling: str, table: Table) -> Shape:
     """Take `spelling` apart, typedefs of `table` resolved down to a name that stands for itself."""
     text, pointers, const, names = _TAGS.sub("", spelling), 0, False, list[str]()

@@ -18,7 +18,8 @@ from packaging.version import InvalidVersion, Version
 from port.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
 RELEASES = ("5.2", "5.7", "6.4", "7.1")
 DEFAULT_RELEASE = "6.4"
@@ -64,6 +65,25 @@ class Table:
         self._all_headers: Sequence[str] = meta["headers"]
         self.headers = frozenset(self._all_headers[: meta["listed"]])
         self.sources: Sequence[Mapping[str, Any]] = meta["sources"]
+
+    def limited_to(
+        self, names: AbstractSet[str], headers: Iterable[str], others: Iterable[Table]
+    ) -> Table:
+        """A table of those of `names` that this one knows, or one of `others`, the first first.
+
+        `headers` are the header paths it has.
+        """
+        lines = {name: line for name, line in self._lines.items() if name in names}
+        places = {header: number for number, header in enumerate(self._all_headers)}
+        for other in others:
+            for name in names & other._lines.keys() - lines.keys():  # noqa: SLF001 - of this class
+                kind, header, *rest = other._lines[name].split("\t")  # noqa: SLF001
+                place = other._all_headers[int(header)]  # noqa: SLF001
+                number = places.setdefault(place, len(places))
+                lines[name] = "\t".join([kind, str(number), *rest])
+        made = Table({"headers": list(places), "listed": 0, "sources": self.sources}, lines)
+        made.headers = frozenset(headers)
+        return made
 
     def __contains__(self, name: object) -> bool:
         return name in self._lines

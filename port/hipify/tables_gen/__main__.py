@@ -33,10 +33,13 @@ _LISTED_ONLY = re.compile(r"(cccl/)?(cub|thrust|cuda|nv|hipcub)/")
 _HEADER = re.compile(r"\.(h|hpp|cuh|inl)$|^(cccl/)?(cuda|nv)/[\w/]+$")
 _DETAIL = re.compile(r"(^|/)(__\w+|detail|details|amd_detail|nvidia_detail|nvtxDetail|impl)/")
 
-# Names that both vendors' headers share with the C and C++ libraries say nothing about CUDA.
-_PLAIN = re.compile(
-    r"(std|_)?(abs|labs|llabs|min|max|malloc|free|printf|memcpy|memset|assert|clock|new|delete)$"
+# What every C and C++ program has; CUDA's headers declare it again for device code.
+_STANDARD = (
+    *("math.h", "stdlib.h", "stdio.h", "string.h", "stdint.h", "limits.h", "assert.h", "time.h"),
+    *("cmath", "cstdlib", "algorithm", "new", "limits"),
 )
+# What compilers predefine, and the overloads of min and max.
+_COMMON = re.compile(r"(__(cdecl|stdcall|forceinline|inline__|forceinline__|restrict__)|min|max)$")
 
 
 @click.command()
@@ -65,6 +68,8 @@ class _Generator:
         root = cache.debian(parser["debian"], parser["packages"])
         self._resources = root / parser["resources"]
         cindex.Config.set_library_file(str(root / parser["library"]))
+        arguments = ("-x", "c++", "-std=c++17", f"-resource-dir={self._resources}")
+        self._standard = extract.read(extract.Unit(_STANDARD, (Path("/"),), arguments)).records
 
     def cuda(self) -> None:
         """Write cuda.tsv.gz."""
@@ -78,8 +83,13 @@ class _Generator:
                 label = f"cuda {release['release']} {name}"
                 records = self._read(label, roots, unit)
                 wanted = re.compile(unit.get("names", ""))
-                readings.append({k: r for k, r in records.items() if wanted.search(k)})
+                readings.append(
+                    {k: r for k, r in records.items() if wanted.search(k) and self._is_cudas(k)}
+                )
         self._write("cuda", readings, {"table": "cuda", "sources": packages}, list(headers))
+
+    def _is_cudas(self, name: str) -> bool:
+        return name not in self._standard and not _COMMON.match(name)
 
     def hip(self, release: dict[str, Any]) -> None:
         """Write hip-<release>.tsv.gz."""
@@ -92,7 +102,8 @@ class _Generator:
             else:
                 roots.append(self._cache.debian(tree["debian"], tree["packages"]) / "usr/include")
         label = f"hip {release['release']}"
-        records = self._read(label, roots, self._sources["hip"]["unit"])
+        unit = self._sources["hip"]["unit"]
+        records = self._read(label, [*roots, self._resources / "include"], unit)
         meta = {"table": "hip", "release": release["release"], "sources": release["trees"]}
         self._write(f"hip-{release['release']}", [records], meta, _headers(roots))
 
@@ -119,7 +130,7 @@ class _Generator:
         return {
             name: record
             for name, record in reading.records.items()
-            if not _PLAIN.match(name) and not _LISTED_ONLY.match(record.header)
+            if not _LISTED_ONLY.match(record.header)
         }
 
     def _write(

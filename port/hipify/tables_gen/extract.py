@@ -90,7 +90,7 @@ class _Names:
     """Header names relative to the roots they were found under; None for every other file."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        self._roots = [str(root.resolve()) + "/" for root in roots]
+        self._roots = [f"{root.resolve()}/".replace("//", "/") for root in roots]
         self._known: dict[str, str | None] = {}
 
     def of(self, path: str) -> str | None:
@@ -102,7 +102,8 @@ class _Names:
 
 def _declarations(top: Any, names: _Names) -> Iterator[tuple[Any, str]]:
     for cursor in top.get_children():
-        if cursor.kind == cindex.CursorKind.LINKAGE_SPEC:
+        unnamed = cursor.kind == cindex.CursorKind.NAMESPACE and cursor.is_anonymous()
+        if unnamed or cursor.kind == cindex.CursorKind.LINKAGE_SPEC:
             yield from _declarations(cursor, names)
             continue
         place = cursor.location.file

@@ -123,3 +123,37 @@ def test_a_release_between_two_tables_uses_the_older_one():
 def test_a_release_without_a_table_is_refused(release):
     with pytest.raises(InputError, match=r"ROCm"):
         Mapping(release)
+
+
+@pytest.mark.parametrize(
+    ("guard", "target"),
+    [
+        ("__CUDA_RUNTIME_H__", "HIP_INCLUDE_HIP_HIP_RUNTIME_H"),
+        ("__DRIVER_TYPES_H__", "HIP_INCLUDE_HIP_DRIVER_TYPES_H"),
+        ("CUBLAS_V2_H_", "HIPBLAS_H"),
+    ],
+)
+def test_an_include_guard_becomes_that_of_the_header_in_its_place(guard, target):
+    assert mapping().lookup(guard).target == target
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("CUstream_st", "ihipStream_t"),
+        ("CUgraph_st", "ihipGraph"),
+        ("CUmemLocation_st", "hipMemLocation"),
+        ("cuMemHostRegister_v2", "hipHostRegister"),
+        ("cudaStreamGetCaptureInfo_v2", "hipStreamGetCaptureInfo_v2"),
+        ("CU_JIT_MAX_REGISTERS", "hipJitOptionMaxRegisters"),
+        ("cublasCgemm", "hipblasCgemm_v2"),
+        ("nvrtcGetPTX", "hiprtcGetCode"),
+    ],
+)
+def test_tags_versions_and_spellings(name, target):
+    assert mapping().lookup(name).target == target
+
+
+def test_a_later_table_spells_hipblas_without_a_suffix():
+    assert mapping("7.1").lookup("cublasGemmEx").target == "hipblasGemmEx"
+    assert mapping("6.4").lookup("cublasGemmEx").target == "hipblasGemmEx_v2"
