@@ -235,8 +235,11 @@ def _architectures(
     if kind == "cuda":
         return compiled_by_nvcc(machine.ask(compiler, "--list-gpu-arch"))
     clang = _clang_of(machine, root, compiler)
-    target = "--target=amdgcn-amd-amdhsa"
-    return compiled_by_clang(machine.ask(clang, target, "-print-supported-cpus")) if clang else ()
+    if clang is None:
+        return ()
+    # Debian's clang does not find the device libraries by itself, and then answers nothing.
+    ask = ("--target=amdgcn-amd-amdhsa", "-nogpulib", "-print-supported-cpus")
+    return compiled_by_clang(machine.ask(clang, *ask))
 
 
 def _clang_of(machine: Machine, root: Path, hipcc: Path) -> Path | None:

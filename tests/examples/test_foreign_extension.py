@@ -136,11 +136,11 @@ def test_the_translation_is_made_by_cmake_once_and_again_when_a_source_changes(p
     run(cmake, "-S", tmp_path, "-B", tmp_path / "out", *given, **tools)
     assert "Translating" in run(cmake, "--build", tmp_path / "out", **tools)
     translated = tmp_path / "out/hip/k.cu"
-    assert translated.read_text(encoding="utf-8") == "int n = hipSuccess;\n"
+    assert translated.read_text(encoding="utf-8").endswith("int n = hipSuccess;\n")
     assert "no work to do" in run(cmake, "--build", tmp_path / "out", **tools)
     kernel.write_text("int n = cudaErrorInvalidValue;\n", encoding="utf-8")
     run(cmake, "--build", tmp_path / "out", **tools)
-    assert translated.read_text(encoding="utf-8") == "int n = hipErrorInvalidValue;\n"
+    assert translated.read_text(encoding="utf-8").endswith("int n = hipErrorInvalidValue;\n")
     kernel.write_text("int n = cudaNoSuchNameAtAll();\n", encoding="utf-8")
     done = subprocess.run(
         [cmake, "--build", tmp_path / "out"], capture_output=True, text=True, check=False
