@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.hipify.lexer import STRING
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from port.hipify.source import Source
 
-_LITERAL = re.compile(rb'^(?:u8|[uUL])?"(?P<text>(?:[^"\\]|\\[^\n])*)"$')
+_OPENING = re.compile(rb'(?:u8|[uUL])?"')
 
 
 def word(source: Source, index: int) -> str:
@@ -29,5 +31,11 @@ def of_kind(source: Source, kind: int) -> Iterator[int]:
 
 def literal(source: Source, index: int) -> str | None:
     """The text of the plain string literal at `index`, escapes as written; None for others."""
-    match = _LITERAL.match(source.text(index))
-    return match["text"].decode("utf-8", "replace") if match else None
+    text = source.text(index)
+    opening = _OPENING.match(text)
+    if opening is None or source.kind(index) != STRING or not text.endswith(b'"', opening.end()):
+        return None
+    body = text[opening.end() : -1]
+    if (len(body) - len(body.rstrip(b"\\"))) % 2:
+        return None
+    return body.decode("utf-8", "replace")
