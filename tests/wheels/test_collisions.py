@@ -1,43 +1,33 @@
-"""Two real wheels in one environment: the wheels are those that the build sessions left in dist."""
+"""Two real wheels in one environment."""
 
 from __future__ import annotations
 
 from itertools import permutations
-from pathlib import Path
 
 import pytest
-from packaging.tags import sys_tags
-from packaging.utils import parse_wheel_filename
 
+from ci import built
 from tests.monarch.hand_wheels import make_environment
 
-DIST = Path(__file__).resolve().parents[2] / "dist"
+PAIRS = list(permutations(built.PLATFORMS, 2))
+pytestmark = [pytest.mark.slow, pytest.mark.promise("B12")]
 
 
-def platforms() -> list[str]:
-    """Platforms of the wheels in dist that this interpreter can install."""
-    mine = set(sys_tags())
-    found = set()
-    for path in DIST.glob("monarch_*.whl"):
-        name, _, _, tags = parse_wheel_filename(path.name)
-        if mine & tags:
-            found.add(name.removeprefix("monarch-"))
-    return sorted(found)
-
-
-PAIRS = list(permutations(platforms(), 2))
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.promise("B12"),
-    pytest.mark.skipif(
-        not PAIRS, reason="dist holds no two wheels: run nox -s build-cpu build-rocm"
-    ),
-]
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory, built_wheel):
+    """One folder with the three wheels."""
+    folder = tmp_path_factory.mktemp("dist")
+    for platform in built.PLATFORMS:
+        wheel = built_wheel(platform)
+        (folder / wheel.name).symlink_to(wheel)
+    return folder
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_the_second_is_refused_by_name_and_the_printed_commands_repair_it(tmp_path, first, second):
-    environment = make_environment(tmp_path / "environment", DIST)
+def test_the_second_is_refused_by_name_and_the_printed_commands_repair_it(
+    tmp_path, dist, first, second
+):
+    environment = make_environment(tmp_path / "environment", dist)
     for platform in (first, second):
         environment.pip("install", "--no-deps", f"monarch-{platform}")
     refused = environment.run("-c", "import monarch")
@@ -51,8 +41,8 @@ def test_the_second_is_refused_by_name_and_the_printed_commands_repair_it(tmp_pa
 
 
 @pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_what_is_left_after_one_was_removed_tells(tmp_path, first, second):
-    environment = make_environment(tmp_path / "environment", DIST)
+def test_what_is_left_after_one_was_removed_tells(tmp_path, dist, first, second):
+    environment = make_environment(tmp_path / "environment", dist)
     for platform in (first, second):
         environment.pip("install", "--no-deps", f"monarch-{platform}")
     environment.pip("uninstall", "--yes", f"monarch-{first}")
