@@ -48,13 +48,7 @@ def _known(
         return
     place = _own_place(unit, context, index, name)
     if place == "own":
-        yield unit.finding(
-            "own-name",
-            "note",
-            index,
-            f"{entry.name} is the project's own name here and stays",
-            "rename it if CUDA's is meant",
-        )
+        yield _own(unit, index, entry)
     elif place == "foreign":
         # `std::pow` is no one's but the library's, although CUDA declares a pow as well.
         if not LOOKS_LIKE_CUDA.fullmatch(name):
@@ -70,6 +64,7 @@ def _known(
         if not LOOKS_LIKE_CUDA.fullmatch(name) and not _is_cuda_use(unit, context, index, name):
             return
         if name in context.project.defined:
+            yield _own(unit, index, entry)
             return
         since = f"; HIP has it from {entry.since} on" if entry.since else ""
         yield unit.finding(
@@ -84,6 +79,16 @@ def _known(
             # Whoever applies the list may quote the name or take its type: a wrapper has neither.
             entry = context.mapping.renamed(entry.name) or entry
         yield _replacement(unit, context, index, entry, entry.target or "")
+
+
+def _own(unit: Unit, index: int, entry: Entry) -> Finding:
+    return unit.finding(
+        "own-name",
+        "note",
+        index,
+        f"{entry.name} is the project's own name here and stays",
+        "rename it if CUDA's is meant",
+    )
 
 
 def _guarded(context: Context, conditions: Conditions, index: int, entry: Entry) -> Entry:
