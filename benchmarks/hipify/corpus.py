@@ -10,7 +10,7 @@ import tarfile
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -59,7 +59,9 @@ def load(path: Path = HERE / "corpus.toml") -> tuple[Project, ...]:
         entries = tomllib.load(stream)["project"]
     projects = []
     for entry in entries:
-        values = {key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()}
+        values: dict[str, Any] = {
+            key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()
+        }
         try:
             projects.append(Project(**values))
         except TypeError as error:

@@ -95,8 +95,8 @@ class Toolchain:
             for folder in self.shared[name][side]:
                 command += ["-isystem", str(folder)]
         command += [f"-D{define}" for define in project.define]
-        for folder in project.beside:
-            command += ["-isystem", str(tree / folder)]
+        for beside in project.beside:
+            command += ["-isystem", str(tree / beside)]
         for header in project.force_include:
             command += ["-include", header]
         return [*command, unit]
