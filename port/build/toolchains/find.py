@@ -47,7 +47,11 @@ def find(
     elif request.platform == "cuda":
         chosen = pypi.toolchain(_nothing_found("cuda", searched))
     else:
-        chosen = _of_sysroot(request, environ, say)
+        try:
+            chosen = _of_sysroot(request, environ, say)
+        except EnvironmentMissingError as error:
+            places = _nothing_found("rocm", searched)
+            raise EnvironmentMissingError(f"{places}\n{error}") from None
     floor = FLOORS[request.platform]
     if chosen.version < floor:
         name = label(request.platform)

@@ -128,8 +128,8 @@ def _has(versions: Sequence[str], release: str) -> bool:
 def _require_debian() -> None:
     if not available():
         raise EnvironmentMissingError(
-            "no ROCm on this machine, and no apt-get to fetch Debian's packages with; install ROCm "
-            "and name it in ROCM_PATH (its include/hip/hip_version.h is what is looked for)"
+            "Debian's packages cannot be fetched either: apt-get, apt-cache and dpkg-deb are not all "
+            "on this machine"
         )
 
 
