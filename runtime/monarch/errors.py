@@ -1,4 +1,7 @@
-"""Errors of `monarch`. Messages say what, where, what was wanted and what to do."""
+"""Errors of `monarch`. Messages say what, where, what was wanted and what to do.
+
+Each keeps its constructor's arguments as its own, so that it survives pickling.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,13 @@ class GpuError(MonarchError, RuntimeError):
     """
 
     def __init__(self, message: str, code: str, context: str = "") -> None:
-        super().__init__(f"{context}: {message}" if context else message)
+        super().__init__(message, code, context)
+        self.message = message
         self.code = code
         self.context = context
+
+    def __str__(self) -> str:
+        return f"{self.context}: {self.message}" if self.context else self.message
 
 
 class FrameError(MonarchError, ValueError):
@@ -37,5 +44,9 @@ class FrameError(MonarchError, ValueError):
     """
 
     def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(code, message)
         self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message

@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from monarch import errors
+
+EXAMPLES = {
+    "MonarchError": errors.MonarchError("what"),
+    "ConflictError": errors.ConflictError("what"),
+    "RuntimeLibraryError": errors.RuntimeLibraryError("what"),
+    "GpuError": errors.GpuError("what", "no_device", "counting"),
+    "FrameError": errors.FrameError("limit", "what"),
+}
+
+
+def test_every_public_error_has_an_example_here():
+    assert set(EXAMPLES) == set(errors.__all__)
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_errors_share_a_root_and_survive_pickling_and_copying(name):
+    error = EXAMPLES[name]
+    assert isinstance(error, errors.MonarchError)
+    for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 - made here
+        assert type(other) is type(error)
+        assert str(other) == str(error)
+        assert vars(other) == vars(error)
+
+
+def test_messages_are_for_people_and_codes_for_programs():
+    assert str(EXAMPLES["GpuError"]) == "counting: what"
+    assert str(errors.GpuError("what", "no_device")) == "what"
+    assert str(EXAMPLES["FrameError"]) == "what"
+    assert EXAMPLES["FrameError"].code == "limit"
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("ConflictError", ImportError),
+        ("RuntimeLibraryError", ImportError),
+        ("GpuError", RuntimeError),
+        ("FrameError", ValueError),
+    ],
+)
+def test_errors_are_of_the_builtin_kind_that_callers_expect(name, kind):
+    assert isinstance(EXAMPLES[name], kind)
