@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.native import harness
+
+
+@pytest.fixture(scope="session", params=harness.PLATFORMS)
+def package(request, tmp_path_factory):
+    """The wheel of each platform, unpacked, with stand-ins in front of the loader's path."""
+    platform = request.param
+    wheel = harness.newest_wheel(platform)
+    if wheel is None:
+        pytest.skip(
+            f"no monarch-{platform} wheel for this Python in dist; ./ci/nox -s build-{platform} "
+            "makes one"
+        )
+    folder = tmp_path_factory.mktemp(platform)
+    return harness.unpack(wheel, platform, folder / "package", folder / "standins")
