@@ -46,7 +46,11 @@ def verify(
         LimitError: it goes past a limit of size, ratio, time or memory.
 
     """
-    # The child that reads ELF files imports this package and needs none of the judging.
+    # The child that reads ELF files imports this package and needs none of the judging, which is
+    # loaded here while the child starts.
+    from port.verify import child  # noqa: PLC0415
+
+    child.start()
     from port.verify.judge import judge  # noqa: PLC0415
 
     return judge(

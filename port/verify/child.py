@@ -36,6 +36,19 @@ _lock = threading.Lock()
 _shared: list[ElfReader] = []
 
 
+def start() -> None:
+    """Start the shared child ahead of its first file, so that it loads while others do."""
+    with _lock:
+        _ensure()
+
+
+def _ensure() -> ElfReader:
+    if not _shared:
+        _shared.append(ElfReader())
+        atexit.register(_shared[0].close)
+    return _shared[0]
+
+
 @contextlib.contextmanager
 def shared_reader() -> Iterator[ElfReader]:
     """The one reader of this process, for one thread at a time; its child ends with the process.
@@ -43,10 +56,7 @@ def shared_reader() -> Iterator[ElfReader]:
     A child costs more than the files of a small wheel, so that all targets share one.
     """
     with _lock:
-        if not _shared:
-            _shared.append(ElfReader())
-            atexit.register(_shared[0].close)
-        yield _shared[0]
+        yield _ensure()
 
 
 class ElfReader:

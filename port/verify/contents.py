@@ -7,10 +7,8 @@ memory file whose descriptor the limited child reads.
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import os
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
@@ -21,7 +19,9 @@ from port.verify.archive import MAX_ENTRIES, MAX_UNPACKED, Archive, unsafe
 from port.verify.child import shared_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from concurrent.futures import Future
+    from importlib.metadata import Distribution
 
     from port.verify.child import ElfReader
     from port.verify.facts import Elf
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _ELF_MAGIC = b"\x7fELF"
 _CHUNK = 1 << 20
 _AHEAD = 4
+_MUCH = 8_000_000  # bytes
 _TEXTS = ("METADATA", "WHEEL", "RECORD")
 
 
@@ -176,9 +177,12 @@ def _folder(path: Path) -> list[_Source]:
 
 
 def _distribution(name: str) -> Contents:
+    # Loading it costs as much as a small wheel's verdict, and only this kind of target uses it.
+    from importlib import metadata  # noqa: PLC0415
+
     try:
-        found = importlib.metadata.distribution(name)
-    except (importlib.metadata.PackageNotFoundError, ValueError):
+        found = metadata.distribution(name)
+    except (metadata.PackageNotFoundError, ValueError):
         raise InputError(
             f"{name}: no such file, and no installed distribution of that name"
         ) from None
@@ -191,16 +195,16 @@ def _distribution(name: str) -> Contents:
     ]
     _look(contents, sources)
     _texts(contents)
-    contents.shared_with = _sharing(found, root)
+    contents.shared_with = _sharing(found, metadata.distributions(path=[str(root)]))
     return contents
 
 
-def _sharing(own: importlib.metadata.Distribution, root: Path) -> tuple[str, ...]:
+def _sharing(own: Distribution, installed: Iterable[Distribution]) -> tuple[str, ...]:
     """Installed distributions that list a file which `own` lists as well."""
     names = {f.as_posix() for f in own.files or () if unsafe(f.as_posix()) is None}
     others = {
         other.name
-        for other in importlib.metadata.distributions(path=[str(root)])
+        for other in installed
         if other.name != own.name and any(f.as_posix() in names for f in other.files or ())
     }
     return tuple(sorted(others))
@@ -216,20 +220,32 @@ def _on_disk(name: str, path: Path) -> _Source:
 
 
 def _look(contents: Contents, sources: list[_Source]) -> None:
-    """Look at all files, a few ahead of the child that reads the ELF ones."""
-    with shared_reader() as reader, ThreadPoolExecutor(2) as pool:
+    """Look at all files; where they are large, a few ahead of the child that reads ELF."""
+    ahead = _ahead if sum(source.size for source in sources) > _MUCH else map
+    with shared_reader() as reader:
+        for file, descriptor in ahead(_look_at, sources):
+            contents.files[file.name] = file
+            if descriptor is not None:
+                _read_elf(reader, contents.target, file, descriptor)
+
+
+def _ahead(
+    look: Callable[[_Source], tuple[File, int | None]], sources: Iterable[_Source]
+) -> Iterator[tuple[File, int | None]]:
+    """As map does, by two threads (hashing and unpacking let others run), a few results ahead."""
+    # Loading it costs as much as a small wheel's verdict, and only large ones use it.
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
+    with ThreadPoolExecutor(2) as pool:
         waiting: deque[Future[tuple[File, int | None]]] = deque()
         left = iter(sources)
         try:
             while True:
                 while len(waiting) < _AHEAD and (source := next(left, None)) is not None:
-                    waiting.append(pool.submit(_look_at, source))
+                    waiting.append(pool.submit(look, source))
                 if not waiting:
                     return
-                file, descriptor = waiting.popleft().result()
-                contents.files[file.name] = file
-                if descriptor is not None:
-                    _read_elf(reader, contents.target, file, descriptor)
+                yield waiting.popleft().result()
         finally:
             for future in waiting:
                 future.add_done_callback(_drop)

@@ -5,11 +5,9 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import dataclass, field
-from email.parser import HeaderParser
 from typing import TYPE_CHECKING
 
-from packaging.requirements import InvalidRequirement, Requirement
-from packaging.tags import Tag, parse_tag
+from packaging.tags import parse_tag
 from packaging.utils import (
     InvalidWheelFilename,
     canonicalize_name,
@@ -21,6 +19,8 @@ if TYPE_CHECKING:
 
 MAX_TEXT = 16 << 20
 _MAX_LITERAL = 4096
+_REQUIRED_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_TAG = re.compile(r"[^-]+-[^-]+-[^-]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,30 +70,45 @@ class BuildInfo:
         return ()
 
 
+def _fields(data: bytes) -> dict[str, list[str]]:
+    """Header fields by lower-case name, each with its values; the text behind them is left out.
+
+    The standard library's parser does the same, but loading it costs more than a small wheel.
+    """
+    found: dict[str, list[str]] = {}
+    last: list[str] = []
+    for line in data.decode("utf-8", "replace").splitlines():
+        if not line.strip():
+            break
+        if line[0] in " \t" and last:
+            last[-1] += f" {line.strip()}"
+            continue
+        name, separator, value = line.partition(":")
+        if separator:
+            last = found.setdefault(name.strip().lower(), [])
+            last.append(value.strip())
+    return found
+
+
 def read_metadata(data: bytes) -> Metadata:
     """Parse a METADATA file; absent fields are empty."""
-    fields = HeaderParser().parsestr(data.decode("utf-8", "replace"))
-    requires = set()
-    for line in fields.get_all("Requires-Dist", []):
-        try:
-            requires.add(str(canonicalize_name(Requirement(str(line)).name)))
-        except InvalidRequirement:
-            continue
-    return Metadata(
-        str(fields.get("Name", "")), str(fields.get("Version", "")), frozenset(requires)
-    )
+    fields = _fields(data)
+    requires = {
+        str(canonicalize_name(named.group()))
+        for line in fields.get("requires-dist", [])
+        if (named := _REQUIRED_NAME.match(line))
+    }
+    name, version = (fields.get(key, [""])[0] for key in ("name", "version"))
+    return Metadata(name, version, frozenset(requires))
 
 
 def read_wheel_file(data: bytes) -> WheelFile:
     """Parse a WHEEL file."""
-    fields = HeaderParser().parsestr(data.decode("utf-8", "replace"))
-    tags: set[Tag] = set()
-    for line in fields.get_all("Tag", []):
-        if str(line).count("-") == 2:
-            tags |= parse_tag(str(line))
-    return WheelFile(
-        frozenset(map(str, tags)), str(fields.get("Root-Is-Purelib")).lower() == "true"
-    )
+    fields = _fields(data)
+    tags = [
+        str(tag) for line in fields.get("tag", []) if _TAG.match(line) for tag in parse_tag(line)
+    ]
+    return WheelFile(frozenset(tags), fields.get("root-is-purelib", [""])[0].lower() == "true")
 
 
 def read_file_name(name: str) -> FileName:
