@@ -22,7 +22,11 @@ if TYPE_CHECKING:
 
 MAX_ENTRIES = 100_000
 MAX_RATIO = 200
-RATIO_FLOOR = 100_000  # bytes; below it a ratio says nothing (an empty table packs 1000 to 1)
+# Bytes below which a ratio says nothing. Real members pass it harmlessly: patchelf pads libraries
+# with megabytes of zeros (423 to 1 in nixl-cu12 1.5.1), so that one member may be as small as this
+# while all of a wheel may not.
+RATIO_FLOOR = 8_000_000
+RATIO_FLOOR_OF_ALL = 100_000
 MAX_UNPACKED = 4_000_000_000
 CHUNK = 1 << 20
 
@@ -254,6 +258,11 @@ class Archive:
         if total > MAX_UNPACKED:
             raise LimitError(
                 f"{self.path}: {total} bytes unpacked, at most {MAX_UNPACKED} are read"
+            )
+        if total > RATIO_FLOOR_OF_ALL and total > MAX_RATIO * self._size:
+            raise LimitError(
+                f"{self.path}: {self._size} bytes would unpack to {total}, more than "
+                f"{MAX_RATIO} to 1"
             )
 
     def _tile(self, directory: int) -> dict[int, int]:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from port.policy import Policy
     from port.verify.contents import Contents
     from port.verify.facts import Elf
+    from port.verify.report import Severity
 
 _CUDA_CALL = re.compile(r"(__)?cuda[A-Z]\w*")
 _HIP_CALL = re.compile(r"(__)?hip[A-Z]\w*")
@@ -42,6 +43,13 @@ class Case:
     @property
     def natives(self) -> Mapping[str, Elf]:
         return self.contents.natives
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is that GPU code is absent: an error where somebody said that it has to be
+        there, by asking for the platform or by a policy, not where a name alone suggests it.
+        """
+        return "error" if self.strict or self.asked else "warning"
 
     def bundled(self, library: str) -> str | None:
         """The file of the target that a NEEDED name means, by file name or soname."""

@@ -110,7 +110,10 @@ def native_code(case: Case) -> Iterator[Check]:
         yield passed("V20", f"{len(case.natives)} native files, {listing(held)}{noted}")
     elif case.platform in ("cuda", "rocm") and not case.contents.device_files:
         yield failed(
-            "V20", f"no native code{noted}", f"build the native modules for {case.platform}"
+            "V20",
+            f"no native code{noted}",
+            f"build the native modules for {case.platform}",
+            severity=case.severity,
         )
     else:
         yield passed("V20", f"no native code{noted}")

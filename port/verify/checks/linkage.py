@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from port.verify.case import Case
     from port.verify.facts import Elf
-    from port.verify.report import Check, Severity
+    from port.verify.report import Check
 
 _NONE = "no native code"
 _MARKERS = " and ".join(CUDART_MARKERS)
@@ -48,7 +48,7 @@ def cuda_runtime(case: Case) -> Iterator[Check]:
             "V01",
             f"no file holds the static CUDA runtime: wanted the markers {_MARKERS} in one at least",
             "link with -cudart static (CMake: CUDA::cudart_static)",
-            severity=_severity(case),
+            severity=case.severity,
         )
 
 
@@ -131,13 +131,8 @@ def _required(case: Case, code: str) -> Iterator[Check]:
                 f"no file has {pattern} in NEEDED, wanted in one at least",
                 "link the GPU module against it, and keep repair from renaming it "
                 f"(--exclude '{pattern}')",
-                severity=_severity(case),
+                severity=case.severity,
             )
-
-
-def _severity(case: Case) -> Severity:
-    """A runtime that is absent is an error where somebody said that it has to be there."""
-    return "error" if case.strict or case.asked else "warning"
 
 
 def driver(case: Case) -> Iterator[Check]:

@@ -76,6 +76,14 @@ def test_ratio_is_judged_before_reading(tmp_path):
 
 
 @pytest.mark.promise("B03")
+def test_small_padded_library_among_others_is_no_bomb(tmp_path):
+    members = [("lib.so", os.urandom(10_000) + bytes(4_000_000)), ("other", os.urandom(50_000))]
+    assert open_archive(zip_of(tmp_path / "a.whl", members)).problems == []
+    with pytest.raises(LimitError, match="more than 200 to 1"):
+        open_archive(zip_of(tmp_path / "a.whl", [("zeros", bytes(400_000))]))
+
+
+@pytest.mark.promise("B03")
 def test_declared_sum_past_the_budget_is_refused_unread(tmp_path):
     path = zip_of(tmp_path / "a.whl", [(f"part{n}", os.urandom(1000)) for n in range(3)])
     data = bytearray(path.read_bytes())
