@@ -128,8 +128,8 @@ def _has(versions: Sequence[str], release: str) -> bool:
 def _require_debian() -> None:
     if not available():
         raise EnvironmentMissingError(
-            "Debian's packages cannot be fetched either: apt-get, apt-cache and dpkg-deb are not all "
-            "on this machine"
+            "Debian's packages cannot be fetched either: this machine lacks one of apt-get, "
+            "apt-cache and dpkg-deb"
         )
 
 
