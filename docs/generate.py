@@ -13,7 +13,7 @@ from port import policy
 from port.errors import ExitCode
 from port.hipify import findings, rules
 from port.hipify.cli import main as hipify
-from port.verify import checks, report
+from port.verify import checks, report, sources
 from port.verify.__main__ import command as verify
 
 if TYPE_CHECKING:
@@ -55,10 +55,11 @@ def options(command: click.Command) -> str:
 def parts() -> dict[str, str]:
     """Every generated part by its name."""
     meanings = {**findings.MEANINGS, **rules.MEANINGS}
+    texts = [function.__doc__ or "" for function in checks.ALL] + [sources.__doc__ or ""]
     told = {
         code: what
-        for function in checks.ALL
-        for code, _, what in [" ".join((function.__doc__ or "").split()).partition(": ")]
+        for text in texts
+        for code, _, what in [" ".join(text.partition("\n\n")[0].split()).partition(": ")]
     }
     keys = (
         (f"`{table_name}.{key}`" if table_name else f"`{key}`", kind)

@@ -153,6 +153,35 @@ def foreign_violations(root: Path) -> list[str]:
     return found
 
 
+# Where the tests of a part lie; a folder of C++ has them beside the code.
+MIRROR = {
+    "ci": "tests/ci",
+    "docs": "tests/docs",
+    "examples": "tests/examples",
+    "native": "tests/native",
+    "runtime/bindings": "tests/core",
+    "runtime/monarch": "tests/monarch",
+    "runtime/monarch/gpu": "tests/native",
+}
+
+
+def mirror_violations(root: Path) -> list[str]:
+    """Parts of the tree that have no tests in the place that mirrors them."""
+    packages = [path.parent for path in sorted((root / "port").glob("*/__init__.py"))]
+    places = {f"{p.relative_to(root)}": f"tests/{p.relative_to(root)}" for p in packages}
+    found = [
+        f"{part}: no test in {place}"
+        for part, place in {**places, **MIRROR}.items()
+        if (root / part).is_dir() and not any((root / place).rglob("test_*.py"))
+    ]
+    folders = {path.parent for path in (root / "runtime/core").rglob("*.cpp")}
+    return found + [
+        f"{folder.relative_to(root)}: no *_test.cpp"
+        for folder in sorted(folders)
+        if folder.name != "core" and not any(folder.glob("*_test.cpp"))
+    ]
+
+
 def test_cpp_includes_keep_the_floors():
     assert cpp_violations(ROOT) == []
 
@@ -163,6 +192,15 @@ def test_monarch_imports_keep_the_floors():
 
 def test_port_monarch_and_ci_keep_apart():
     assert foreign_violations(ROOT) == []
+
+
+def test_every_part_has_its_tests_where_they_are_looked_for():
+    assert mirror_violations(ROOT) == []
+
+
+def test_a_part_without_tests_is_found(tmp_path):
+    tree = {"port/new/__init__.py": "", "runtime/core/net/a.cpp": "", "ci/a.py": ""}
+    assert len(mirror_violations(_tree(tmp_path, tree))) == 3
 
 
 def _tree(root: Path, files: dict[str, str]) -> Path:

@@ -6,14 +6,9 @@ from tests.native import harness
 
 
 @pytest.fixture(scope="session", params=harness.PLATFORMS)
-def package(request, tmp_path_factory):
+def package(request, tmp_path_factory, built_wheel):
     """The wheel of each platform, unpacked, with stand-ins in front of the loader's path."""
     platform = request.param
-    wheel = harness.newest_wheel(platform)
-    if wheel is None:
-        pytest.skip(
-            f"no monarch-{platform} wheel for this Python in dist; ./ci/nox -s build-{platform} "
-            "makes one"
-        )
+    wheel = built_wheel(platform)
     folder = tmp_path_factory.mktemp(platform)
     return harness.unpack(wheel, platform, folder / "package", folder / "standins")

@@ -16,27 +16,8 @@ from tests.native.standins import build as standins
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = Path(__file__).resolve().parent / "programs"
 PLATFORMS = ("cuda", "rocm")
-
-
-def newest_wheel(platform: str) -> Path | None:
-    """The newest wheel of a platform that this interpreter can load.
-
-    Looked for in `dist`, or in the folder that MONARCH_TEST_DIST names.
-    """
-    dist = Path(os.environ.get("MONARCH_TEST_DIST", ROOT / "dist"))
-    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
-    fitting = (
-        (f"-{python}-{python}-", "-abi3-") if sys.version_info >= (3, 12) else (f"-{python}-",)
-    )
-    wheels = [
-        path
-        for path in [*dist.glob("*.whl"), *dist.glob("*/*.whl")]
-        if path.name.startswith(f"monarch_{platform}-") and any(tag in path.name for tag in fitting)
-    ]
-    return max(wheels, key=lambda path: path.stat().st_mtime, default=None)
 
 
 @dataclass(frozen=True, slots=True)
