@@ -34,6 +34,7 @@ _PYTHON = ("Py*", "_Py*")
 _FOLDERS = ("/lib/{m}", "/usr/lib/{m}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
 _TRIPLES = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
 
+CUDA_RUNTIME = "the CUDA runtime"
 # Names of libraries that modules often link statically: exported, they answer for each other.
 CLASHES: dict[str, re.Pattern[str]] = {
     "OpenSSL": re.compile(
@@ -45,7 +46,7 @@ CLASHES: dict[str, re.Pattern[str]] = {
     ),
     "zlib": re.compile(r"(inflate|deflate)(Init2?_|End|Reset)?|adler32|crc32"),
     "curl": re.compile(r"curl_(easy|multi|global)_\w+"),
-    "the CUDA runtime": re.compile(r"cuda(Malloc|Free|Memcpy|GetDevice|LaunchKernel|SetDevice)"),
+    CUDA_RUNTIME: re.compile(r"cuda(Malloc|Free|Memcpy|GetDevice|LaunchKernel|SetDevice)"),
 }
 
 
@@ -236,12 +237,14 @@ def exports(case: Case) -> Iterator[Check]:
                 )
             continue
         for library, pattern in CLASHES.items():
+            if library == CUDA_RUNTIME and not elf.static_cudart:
+                continue  # functions of these names that are the module's own
             found = [s for s, weak in elf.exported.items() if not weak and pattern.fullmatch(s)]
             if found:
                 wrong = True
                 yield failed(
                     "V18",
-                    f"exports {len(found)} symbols of {library} that is linked into it "
+                    f"exports {len(found)} symbols of {library}, which is linked into it "
                     f"({listing(sorted(found), 4)}): other modules of the process may be bound "
                     "to them",
                     "link with -Wl,--exclude-libs,ALL or a version script",

@@ -227,6 +227,27 @@ def test_policy_file_demands_what_it_says(tmp_path):
     assert failing(report) == {"V10"}
 
 
+@pytest.mark.parametrize(
+    ("symbols", "changes", "codes"),
+    [
+        (["SSL_new"], {}, {"V18"}),
+        (["__cxa_throw"], {}, {"V18"}),
+        (["inflateInit2_"], {}, {"V18"}),
+        (["cudaMalloc"], {}, {"V18"}),
+        (["cudaMalloc"], {"rodata": b"", "device": None, "wrapper": None}, set()),
+        (["_ZN4demo3runEv", "demo_run"], {}, set()),
+    ],
+)
+def test_exports_that_clash_are_those_of_libraries_inside(symbols, changes, codes, tmp_path):
+    module = w.cuda_module(exported=["PyInit__C", *symbols], **changes)
+    policy = parse('schema = 1\nplatform = "cuda"\n', "p.toml")
+    path = w.wheel(tmp_path, {"demo/_C.so": module}, CUDA)
+    assert failing(verify(path, policy=policy)) == codes
+    library = w.elf(exported=symbols, soname="libdemo.so")
+    path = w.wheel(tmp_path, {"demo/libdemo.so": library}, CPU)
+    assert failing(verify(path)) == set()
+
+
 def test_moved_device_code_is_seen_by_the_wrapper_that_points_at_it(tmp_path):
     for shift in (8, 1 << 20):
         path = cuda_with(tmp_path, wrapper=(".nvFatBinSegment", 0x466243B1, shift))
