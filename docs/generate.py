@@ -58,12 +58,18 @@ def parts() -> dict[str, str]:
     texts = [function.__doc__ or "" for function in checks.ALL] + [sources.__doc__ or ""]
     told = {
         code: what
+<<<<<<< HEAD
         for text in texts
         for code, _, what in [" ".join(text.partition("\n\n")[0].split()).partition(": ")]
+=======
+        for function in (*checks.ALL, sources.check_sources)
+        for first in [(function.__doc__ or "").split("\n\n")[0]]
+        for code, _, what in [" ".join(first.split()).partition(": ")]
+>>>>>>> 97b4a5c (policy: say what each key means, in one place)
     }
     keys = (
-        (f"`{table_name}.{key}`" if table_name else f"`{key}`", kind)
-        for (table_name, key), (_, kind) in policy.KEYS.items()
+        (f"`{table_name}.{key}`" if table_name else f"`{key}`", wanted, meaning)
+        for (table_name, key), (_, wanted, meaning) in policy.KEYS.items()
     )
     return {
         "exit-codes": table(
@@ -78,7 +84,7 @@ def parts() -> dict[str, str]:
             ("code", "name", "what has to hold"),
             ((code, f"`{name}`", told[code]) for code, name in report.NAMES.items()),
         ),
-        "policy-keys": table(("key", "value"), keys),
+        "policy-keys": table(("key", "value", "meaning"), keys),
     }
 
 

@@ -11,7 +11,7 @@ import re
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NoReturn, cast, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple, NoReturn, cast, get_args
 
 from port.errors import InputError
 
@@ -71,26 +71,68 @@ class Policy:
         )
 
 
-# Table and key in the file -> field, kind of value. The one list of what a file may hold.
-KEYS: dict[tuple[str, str], tuple[str, str]] = {
-    ("", "schema"): ("", "the integer 1"),
-    ("", "platform"): ("platform", "one of cpu, cuda, rocm"),
-    ("", "distribution"): ("distribution", "a string"),
-    ("runtime", "linkage"): ("runtime_linkage", "one of any, none, static, dynamic"),
-    ("needed", "required"): ("needed_required", "a list of strings"),
-    ("needed", "forbidden"): ("needed_forbidden", "a list of strings"),
-    ("repair", "exclude"): ("repair_exclude", "a list of strings"),
-    ("bundled", "forbidden"): ("bundled_forbidden", "a list of strings"),
-    ("provided", "*"): ("provided", "a list of strings"),
-    ("device", "required"): ("device_required", "true or false"),
-    ("device", "architectures"): ("device_architectures", "a list of strings"),
-    ("exports", "allowed"): ("exports_allowed", "a list of strings"),
-    ("undefined", "allowed"): ("undefined_allowed", "a list of strings"),
-    ("rpath", "allowed"): ("rpath_allowed", "a list of strings"),
-    ("rpath", "tag"): ("rpath_tag", "one of any, rpath, runpath"),
-    ("size", "wheel"): ("size_wheel", "a positive integer"),
-    ("size", "file"): ("size_file", "a positive integer"),
-    ("tag", "newest"): ("tag_newest", "a tag such as manylinux_2_34"),
+class Key(NamedTuple):
+    """A key of the file: the field of Policy that it sets, its kind of value, and its meaning."""
+
+    field: str
+    wanted: str
+    meaning: str
+
+
+_LIST, _BYTES = "a list of strings", "a positive integer"
+
+# Table and key in the file. The one list of what a file may hold; "*" stands for any key.
+KEYS: dict[tuple[str, str], Key] = {
+    ("", "schema"): Key("", "the integer 1", "version of this format"),
+    ("", "platform"): Key(
+        "platform", "one of cpu, cuda, rocm", "the platform that the policy is for"
+    ),
+    ("", "distribution"): Key(
+        "distribution", "a string", "the distribution that is held to all of it without being told"
+    ),
+    ("runtime", "linkage"): Key(
+        "runtime_linkage",
+        "one of any, none, static, dynamic",
+        "how the GPU runtime is linked; static has to be proven (V01)",
+    ),
+    ("needed", "required"): Key(
+        "needed_required", _LIST, "libraries that one file at least has in NEEDED (V01, V03)"
+    ),
+    ("needed", "forbidden"): Key(
+        "needed_forbidden", _LIST, "libraries that no file has in NEEDED (V01, V02, V03, V09)"
+    ),
+    ("repair", "exclude"): Key(
+        "repair_exclude", _LIST, "libraries that repair leaves out of the wheel"
+    ),
+    ("bundled", "forbidden"): Key(
+        "bundled_forbidden", _LIST, "base names of libraries that are not in the wheel (V01, V03)"
+    ),
+    ("provided", "*"): Key(
+        "provided", _LIST, "libraries that the distribution named by the key brings (V15)"
+    ),
+    ("device", "required"): Key(
+        "device_required", "true or false", "whether there has to be device code (V10)"
+    ),
+    ("device", "architectures"): Key(
+        "device_architectures", _LIST, "architectures that there has to be code for (V10)"
+    ),
+    ("exports", "allowed"): Key(
+        "exports_allowed", _LIST, "symbols that an extension module may export, no others (V18)"
+    ),
+    ("undefined", "allowed"): Key(
+        "undefined_allowed", _LIST, "symbols that may stay undefined (V15)"
+    ),
+    ("rpath", "allowed"): Key(
+        "rpath_allowed", _LIST, "run path entries that are accepted as they are (V05)"
+    ),
+    ("rpath", "tag"): Key(
+        "rpath_tag", "one of any, rpath, runpath", "which tag a run path has to have (V06)"
+    ),
+    ("size", "wheel"): Key("size_wheel", _BYTES, "most bytes of the wheel (V13)"),
+    ("size", "file"): Key("size_file", _BYTES, "most bytes of one file, unpacked (V13)"),
+    ("tag", "newest"): Key(
+        "tag_newest", "a tag such as manylinux_2_34", "newest platform tag that is accepted (V11)"
+    ),
 }
 _TABLES = {table for table, _ in KEYS if table}
 
@@ -145,13 +187,13 @@ class _Reader:
                 self._take(values, "", name, value)
         for key in ("schema", "platform"):
             if key not in document:
-                raise InputError(f"{self._source}:1: {key}: missing; wanted {KEYS['', key][1]}")
+                raise InputError(f"{self._source}:1: {key}: missing; wanted {KEYS['', key].wanted}")
         return Policy(source=self._source, provided=provided, **values)  # type: ignore[arg-type]
 
     def _take(self, values: dict[str, object], table: str, key: str, value: object) -> None:
         found = self._value(table, key, value)
-        if KEYS[table, key][0]:
-            values[KEYS[table, key][0]] = found
+        if KEYS[table, key].field:
+            values[KEYS[table, key].field] = found
 
     def _value(self, table: str, key: str, value: object) -> object:
         known = KEYS.get((table, key)) or KEYS.get((table, "*"))
@@ -159,7 +201,7 @@ class _Reader:
             names = [k for t, k in KEYS if t == table] + ([] if table else sorted(_TABLES))
             near = difflib.get_close_matches(key, names, n=1)
             self._fail(table, key, f"unknown key; {self._hint(near, names)}")
-        wanted = known[1]
+        wanted = known.wanted
         if not _fits(value, wanted):
             self._fail(table, key, f"found {value!r}, wanted {wanted}")
         return tuple(cast("list[str]", value)) if isinstance(value, list) else value

@@ -1,4 +1,4 @@
-"""V23: native/hip is what port.hipify makes of native/cuda, byte for byte."""
+"""The check of sources: is native/hip fresh, or stale, or edited by hand?"""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ SOURCE, OUTPUT = "native/cuda", "native/hip"
 
 
 def check_sources(root: Path) -> Iterator[Check]:
-    """Compare hashes, then convert `root`/native/cuda again in memory and compare the bytes.
+    """V23: native/hip is what port.hipify makes of native/cuda, byte for byte.
+
+    Compares hashes, then converts `root`/native/cuda again in memory and compares the bytes.
 
     Raises InputError where there is no such folder.
     """

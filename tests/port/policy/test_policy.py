@@ -92,7 +92,8 @@ def test_every_documented_key_is_taken():
         "a string": "'x'",
         "a tag such as manylinux_2_34": "'manylinux_2_28'",
     }
-    for (table, key), (field, wanted) in KEYS.items():
+    for (table, key), (field, wanted, meaning) in KEYS.items():
+        assert meaning
         if not table or table == "provided":
             continue
         value = values.get(wanted) or repr(wanted.removeprefix("one of ").split(", ")[-1])
