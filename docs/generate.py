@@ -58,14 +58,8 @@ def parts() -> dict[str, str]:
     texts = [function.__doc__ or "" for function in checks.ALL] + [sources.__doc__ or ""]
     told = {
         code: what
-<<<<<<< HEAD
         for text in texts
         for code, _, what in [" ".join(text.partition("\n\n")[0].split()).partition(": ")]
-=======
-        for function in (*checks.ALL, sources.check_sources)
-        for first in [(function.__doc__ or "").split("\n\n")[0]]
-        for code, _, what in [" ".join(first.split()).partition(": ")]
->>>>>>> 97b4a5c (policy: say what each key means, in one place)
     }
     keys = (
         (f"`{table_name}.{key}`" if table_name else f"`{key}`", wanted, meaning)

@@ -1,4 +1,4 @@
-"""The check of sources: is native/hip fresh, or stale, or edited by hand?"""
+"""V23: native/hip is what port.hipify makes of native/cuda, byte for byte."""
 
 from __future__ import annotations
 
@@ -18,9 +18,7 @@ SOURCE, OUTPUT = "native/cuda", "native/hip"
 
 
 def check_sources(root: Path) -> Iterator[Check]:
-    """V23: native/hip is what port.hipify makes of native/cuda, byte for byte.
-
-    Compares hashes, then converts `root`/native/cuda again in memory and compares the bytes.
+    """Compare hashes, then convert `root`/native/cuda again in memory and compare the bytes.
 
     Raises InputError where there is no such folder.
     """
