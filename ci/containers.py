@@ -80,6 +80,7 @@ def cibuildwheel(session: nox.Session) -> None:
             *project.group("cpp"),
         ],
     )
+    environment["CIBW_CACHE_PATH"] = str(_virtualenv(session))
     # From the sdist, since cibuildwheel copies the folder it builds from, caches and all.
     packed = Path(session.create_tmp()).resolve() / "sdist"
     shutil.rmtree(packed, ignore_errors=True)
@@ -99,6 +100,34 @@ def cibuildwheel(session: nox.Session) -> None:
             "CIBW_ENVIRONMENT": "PIP_NO_INDEX=1 PIP_FIND_LINKS=/opt/house",
         },
     )
+
+
+_VIRTUALENV = """\
+import tomllib
+from cibuildwheel.util import resources
+print(tomllib.loads(resources.VIRTUALENV.read_text())["default"]["version"])
+"""
+
+
+def _virtualenv(session: nox.Session) -> Path:
+    """The cache of cibuildwheel, with the virtualenv in it that the audit runs in.
+
+    cibuildwheel would fetch that file from the project's release page; made here of the same
+    release from the package index, it needs no host beside the index.
+    """
+    version = str(session.run("python", "-c", _VIRTUALENV, silent=True)).strip()
+    folder = project.CACHE / "cibuildwheel"
+    folder.mkdir(parents=True, exist_ok=True)
+    program = folder / f"virtualenv-{version}.pyz"
+    if not program.exists():
+        with tempfile.TemporaryDirectory(dir=folder, prefix="new-") as aside:
+            pip = ("python", "-m", "pip", "install", "--quiet", "--target", f"{aside}/content")
+            session.run(*pip, f"virtualenv=={version}")
+            packed = Path(aside, program.name)
+            pack = ("python", "-m", "zipapp", f"{aside}/content", "-o", str(packed))
+            session.run(*pack, "-m", "virtualenv.__main__:run_with_catch")
+            packed.rename(program)
+    return folder
 
 
 def _image(session: nox.Session, environment: dict[str, str]) -> str:
