@@ -11,6 +11,7 @@ out those above 50 MB; --write puts the tables into the page.
 from __future__ import annotations
 
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ CACHE = ROOT / ".cache/wheels"
 PAGE = ROOT / "docs/measurements/verify.md"
 QUICK_BYTES = 50_000_000
 REPEATS = 5
+SPEED = ("wheel", "MB", "best of 5 (s)", "median (s)", "CPU time, both processes (s)")
 GLIBC = ("2_17", "2_24", "2_27", "2_28", "2_31", "2_34", "2_35")
 
 
@@ -51,7 +53,8 @@ WHEELS = (
            "5fe2366cc5c61a7ee4a527ce1e8951cb89092d0fb0b5830623cf114d1942c585",
            ("V01", "V11", "V14")),
     Pinned("cupy-rocm-7-0", "14.2.0", 73,
-           "8e824c1c2fc386e72fe8ae69ab7c273326b17650160400f8f4ea2c932189ed1a"),
+           "8e824c1c2fc386e72fe8ae69ab7c273326b17650160400f8f4ea2c932189ed1a",
+           ("V05", "V11", "V14")),
     Pinned("cyllama-rocm", "0.2.18", 48,
            "16ee5bba138e2b5531a75e1230ed15f419b960afe56c66846afa549ebf1acb4b",
            ("V05",), ("V15",)),
@@ -136,8 +139,9 @@ def judged(pinned: Pinned) -> tuple[tuple[str, ...], bool]:
 
 def timed(wheel: Path) -> tuple[str, ...]:
     """Wall time of the whole command on one wheel, start of the interpreter included."""
-    seconds = []
+    seconds, used = [], []
     for _ in range(REPEATS):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         started = time.perf_counter()
         subprocess.run(
             [sys.executable, "-m", "port.verify", str(wheel)],
@@ -146,8 +150,11 @@ def timed(wheel: Path) -> tuple[str, ...]:
             cwd=ROOT,
         )
         seconds.append(time.perf_counter() - started)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    figures = (min(seconds), statistics.median(seconds), min(used))
     size = wheel.stat().st_size / 1e6
-    return wheel.name, f"{size:.1f}", f"{min(seconds):.2f}", f"{statistics.median(seconds):.2f}"
+    return wheel.name, f"{size:.1f}", *(f"{figure:.2f}" for figure in figures)
 
 
 def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -174,7 +181,7 @@ def main() -> int:
     survey = table(head, rows)
     own = sorted((ROOT / "dist").glob("monarch_*.whl"))
     large = [fetch(p) for p in chosen if p.name == "torchmonarch"]
-    speed = table(("wheel", "MB", "best of 5 (s)", "median (s)"), [timed(w) for w in own + large])
+    speed = table(SPEED, [timed(w) for w in own + large])
     print(survey)
     print(speed)
     if "--write" in options:

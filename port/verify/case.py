@@ -97,16 +97,11 @@ def infer(contents: Contents) -> tuple[str | None, str]:
     info = contents.build_info
     if info and info.text("PLATFORM") in PLATFORMS:
         return info.text("PLATFORM"), f"by PLATFORM in {info.file}"
-    named = contents.metadata.name if contents.metadata else ""
-    if not named and contents.file_name:
-        named = contents.file_name.name
-    if not named and contents.kind == "distribution":
-        named = contents.target
+    named = contents.name
     stated = platform_in_name(named)
     if stated:
         return stated, f"by the distribution's name {named}"
-    version = contents.metadata.version if contents.metadata else ""
-    local = version.partition("+")[2]
+    local = contents.label
     marked = {platform for platform, _ in labels(local)} | ({"cpu"} if local == "cpu" else set())
     if len(marked) == 1:
         return marked.pop(), f"by the version's label {local}"

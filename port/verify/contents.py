@@ -71,6 +71,23 @@ class Contents:
             self.archive.close()
 
     @property
+    def name(self) -> str:
+        """The distribution's name: METADATA's, else the file name's, else the installed one's."""
+        if self.metadata and self.metadata.name:
+            return self.metadata.name
+        if self.file_name and self.file_name.name:
+            return self.file_name.name
+        return self.target if self.kind == "distribution" else ""
+
+    @property
+    def label(self) -> str:
+        """The local segment of the version, where METADATA or the file name has one."""
+        version = self.metadata.version if self.metadata else ""
+        if not version and self.file_name:
+            version = self.file_name.version
+        return version.partition("+")[2]
+
+    @property
     def natives(self) -> dict[str, Elf]:
         """ELF files for the host, by name."""
         return {f.name: f.elf for f in self.files.values() if f.elf and f.elf.is_host}

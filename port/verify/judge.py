@@ -65,8 +65,7 @@ def _case(contents: Contents, platform: str | None, policy: Policy | None) -> Ca
     strict = policy is not None
     if policy is None:
         policy = load(chosen or "cpu")
-        name = contents.metadata.name if contents.metadata else ""
-        strict = canonicalize_name(name) == policy.distribution
+        strict = canonicalize_name(contents.name) == policy.distribution
         if not strict:
             policy = policy.for_others()
     return Case(contents, chosen, how, policy, strict=strict, asked=platform is not None)

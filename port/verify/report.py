@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 Severity = Literal["error", "warning"]
 
 SCHEMA = 1
+_MOST_PASSED = 8
 
 # The one list of codes; docs/verify.md explains each.
 NAMES: dict[str, str] = {
@@ -88,15 +90,26 @@ class Report:
         }
 
     def to_text(self) -> str:
-        """The report for people: one line a check, and the repair below what failed."""
-        failed_count = sum(not check.ok for check in self.checks)
+        """The report for people: a line for each check, the repair below those that failed.
+
+        Many passed checks of one code are shortened to the first; `to_json` has them all.
+        """
         lines = [f"{self.target}: platform {self.platform or 'mixed'}"]
+        seen: Counter[str] = Counter()
         for check in self.checks:
+            seen[check.code] += check.ok
+            if check.ok and seen[check.code] > _MOST_PASSED:
+                continue
             word = "ok" if check.ok else check.severity
             where = f"{check.file}: " if check.file else ""
             lines.append(f"  {word:7} {check.code} {check.name}: {where}{check.detail}")
             if check.remedy:
-                lines.append(f"          {'repair: ' + check.remedy}")
+                lines.append(f"          repair: {check.remedy}")
+        for code, count in seen.items():
+            if count > _MOST_PASSED:
+                more = count - _MOST_PASSED
+                lines.append(f"  ok      {code} {NAMES[code]}: {more} more files (--json has all)")
+        failed_count = sum(not check.ok for check in self.checks)
         verdict = "clean" if self.ok else "not clean"
         lines.append(
             f"{self.target}: {verdict}, {failed_count} of {len(self.checks)} checks failed"

@@ -70,7 +70,7 @@ def _linked(case: Case) -> Iterator[tuple[str, str, str, int]]:
 
 def _declared(case: Case) -> Iterator[tuple[str, str, str]]:
     """Where a major is declared: origin, platform, number as spelled."""
-    info, metadata = case.contents.build_info, case.contents.metadata
+    info = case.contents.build_info
     if info:
         told = runtime_major(info.text("RUNTIME_SONAME"))
         if told:
@@ -78,12 +78,11 @@ def _declared(case: Case) -> Iterator[tuple[str, str, str]]:
         version = info.text("RUNTIME_VERSION")
         if case.platform in ("cuda", "rocm") and re.match(r"\d+\.\d+", version):
             yield f"RUNTIME_VERSION in {info.file}", case.platform, version
-    if metadata:
-        for label in labels(metadata.name):
-            yield "the distribution's name", *label
-        local = metadata.version.partition("+")[2]
-        for label in labels(local):
-            yield f"the version's label +{local}", *label
+    for label in labels(case.contents.name):
+        yield "the distribution's name", *label
+    local = case.contents.label
+    for label in labels(local):
+        yield f"the version's label +{local}", *label
 
 
 def _minor(number: str, major: int) -> int:
@@ -94,15 +93,14 @@ def _minor(number: str, major: int) -> int:
 
 def version_label(case: Case) -> Iterator[Check]:
     """V12: a runtime label is a version's text, not a number made by arithmetic."""
-    metadata = case.contents.metadata
-    version = metadata.version if metadata else ""
-    told = [("", f"the version {version}", *label) for label in labels(version.partition("+")[2])]
+    local = case.contents.label
+    told = [("", f"the version's label +{local}", *label) for label in labels(local)]
     linked: dict[str, set[tuple[str, int]]] = {"": set()}
     for name, platform, _, major in _linked(case):
         linked.setdefault(name, set()).add((platform, major))
         linked[""].add((platform, major))
         told += [(name, f"the file name {_base(name)}", *label) for label in labels(_base(name))]
-    wrong = list(_recorded(case, version))
+    wrong = list(_recorded(case, local))
     for file, origin, platform, number in dict.fromkeys(told):
         for kind, major in sorted(linked[file]):
             minor = _minor(number, major)
@@ -122,7 +120,7 @@ def version_label(case: Case) -> Iterator[Check]:
         yield passed("V12", f"labels: {listing(found)}" if found else "no runtime label")
 
 
-def _recorded(case: Case, version: str) -> Iterator[Check]:
+def _recorded(case: Case, local: str) -> Iterator[Check]:
     info = case.contents.build_info
     stated = info.text("RUNTIME_VERSION") if info else ""
     if not info or not stated:
@@ -137,7 +135,7 @@ def _recorded(case: Case, version: str) -> Iterator[Check]:
             info.file,
         )
         return
-    for platform, number in labels(version.partition("+")[2]):
+    for platform, number in labels(local):
         parts = tuple(int(part) for part in re.split(r"[._-]", number))
         if len(parts) > 1 and parts[0] == release[0] and parts != release[: len(parts)]:
             yield failed(
