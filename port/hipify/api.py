@@ -54,8 +54,10 @@ def convert(source: Path, out: Path, options: Options, *, check: bool = False) -
     if not check:
         refused = {finding.file for finding in changes.findings}
         ours = {path: made for path, made in conversion.outputs.items() if path not in refused}
-        done = output.write(out, ours, _records(source, conversion, ours, options))
-        changes = replace(done, findings=changes.findings)
+        records = _records(source, conversion, ours, options)
+        if changes.any or output.stale_records(out, records):
+            done = output.write(out, ours, records)
+            changes = replace(done, findings=changes.findings)
     if changes.findings:
         found = tuple(sorted((*conversion.findings, *changes.findings)))
         conversion = replace(conversion, findings=found)

@@ -206,7 +206,9 @@ class _Work:
         if found is None:
             from port.hipify import declarations  # noqa: PLC0415 - see the class
 
-            found = declarations.gather(self._unit(source), tables.load_cuda())
+            unit = self._unit(source)
+            found = declarations.gather(unit, tables.load_cuda())
+            unit.forget()
         self.fresh.facts[key] = found
         if source.path not in self.hashes:
             self._units.pop(source.path, None)

@@ -93,9 +93,10 @@ def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
     """What writing `outputs` to `out` would change."""
     findings: list[Finding] = []
     ours = _ours(out)
+    folders = _Folders(out)
     written = []
     for path, (data, mode) in outputs.items():
-        state = _state(out, path, data, mode)
+        state = _state(out, folders, path, data, mode)
         if state == "other" and path not in ours:
             findings.append(
                 _problem(
@@ -118,7 +119,7 @@ def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
             written.append(path)
     pruned = []
     for path in sorted(set(ours) - set(outputs)):
-        current = _current(out, path)
+        current = None if folders.blocked(path) else _current(out, path)
         if current is None:
             continue
         if digest(current) == ours[path]:
@@ -156,36 +157,43 @@ def _is_safe(path: str) -> bool:
     return not path.startswith("/") and ".." not in parts and parts[0] != FOLDER
 
 
-def _blocked(out: Path, path: str) -> bool:
-    """Whether a folder of `path` below `out` is a link or a file."""
-    place = os.fspath(out)
-    for part in path.split("/")[:-1]:
-        place = os.path.join(place, part)
-        try:
-            mode = os.lstat(place).st_mode
-        except OSError:
-            return False
-        if not stat.S_ISDIR(mode):
-            return True
-    return False
+class _Folders:
+    """Which folders below an output folder may hold outputs: those that are no link or file."""
+
+    def __init__(self, out: Path) -> None:
+        self._out = os.fspath(out)
+        self._free = {"": True}
+
+    def blocked(self, path: str) -> bool:
+        """Whether a folder of `path` is a link or a file."""
+        return not self._is_free(path.rpartition("/")[0])
+
+    def _is_free(self, folder: str) -> bool:
+        known = self._free.get(folder)
+        if known is None:
+            known = self._is_free(folder.rpartition("/")[0])
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                known = known and stat.S_ISDIR(os.lstat(f"{self._out}/{folder}").st_mode)
+            self._free[folder] = known
+        return known
 
 
 def _current(out: Path, path: str) -> bytes | None:
     """The bytes of the regular file at `path`, None where there is none."""
-    if _blocked(out, path):
-        return None
     try:
-        with open(os.open(out / path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        with open(
+            os.open(f"{os.fspath(out)}/{path}", os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb"
+        ) as file:
             return file.read() if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except OSError:
         return None
 
 
-def _state(out: Path, path: str, data: bytes, mode: int) -> str:
-    if _blocked(out, path):
+def _state(out: Path, folders: _Folders, path: str, data: bytes, mode: int) -> str:
+    if folders.blocked(path):
         return "blocked"
     try:
-        status = os.lstat(out / path)
+        status = os.lstat(f"{os.fspath(out)}/{path}")
     except OSError:
         return "absent"
     if not stat.S_ISREG(status.st_mode):
@@ -223,6 +231,12 @@ def write(
         ) from None
 
 
+def stale_records(out: Path, records: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Those of `records` that the record folder does not hold as they are."""
+    record = out / FOLDER
+    return {name: data for name, data in records.items() if _current(record, name) != data}
+
+
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -240,7 +254,7 @@ def _write_locked(
     for left in record.glob(f"{_STAGE}*"):
         shutil.rmtree(left, ignore_errors=True)
     changes = plan(out, outputs)
-    stale = {name: data for name, data in records.items() if _current(record, name) != data}
+    stale = stale_records(out, records)
     if not changes.any and not stale:
         return changes
     stage = record / f"{_STAGE}{os.getpid()}-{os.urandom(8).hex()}"

@@ -42,6 +42,11 @@ class Source:
             return python_lexer.lex(self.data)
         return lexer.lex(self.data)
 
+    def forget(self) -> None:
+        """Drop what was computed and can be again, except for the tokens: a tree has many files."""
+        for name in self.__dict__.keys() - {"path", "data", "tokens"}:
+            del self.__dict__[name]
+
     def text(self, index: int) -> bytes:
         """The spelling of token `index` with line splices taken out; empty past either end."""
         tokens = self.tokens
@@ -102,12 +107,12 @@ class Source:
         return len(self._lines)
 
     @cached_property
-    def _partners(self) -> dict[int, int]:
-        """The matching bracket of each bracket token; brackets that match nothing are absent."""
-        partners: dict[int, int] = {}
-        open_ones: list[tuple[int, int]] = []
+    def _partners(self) -> array[int]:
+        """By token, one more than the index of the matching bracket; 0 for what matches nothing."""
         tokens, data = self.tokens, self.data
         starts, ends = tokens.starts, tokens.ends
+        partners = array("I", bytes(4 * len(tokens)))
+        open_ones: list[tuple[int, int]] = []
         for index, kind in enumerate(tokens.kinds):
             if kind != PUNCT or ends[index] - starts[index] != 1:
                 continue
@@ -115,23 +120,20 @@ class Source:
             if byte in _OPENERS:
                 open_ones.append((index, _CLOSER_OF[byte]))
             elif byte in b")]}":
-                if open_ones and open_ones[-1][1] == byte:
-                    opener = open_ones.pop()[0]
-                    partners[opener] = index
-                    partners[index] = opener
-                elif byte == 0x7D:
-                    # A brace outranks what is left open inside it: `#if` branches often leave that.
+                if byte == 0x7D:
+                    # A brace outranks what is left open inside it: `#if` arms often leave that.
                     while open_ones and open_ones[-1][1] != byte:
                         open_ones.pop()
-                    if open_ones:
-                        opener = open_ones.pop()[0]
-                        partners[opener] = index
-                        partners[index] = opener
+                if open_ones and open_ones[-1][1] == byte:
+                    opener = open_ones.pop()[0]
+                    partners[opener] = index + 1
+                    partners[index] = opener + 1
         return partners
 
     def partner(self, index: int) -> int | None:
         """The index of the bracket that matches bracket token `index`, if there is one."""
-        return self._partners.get(index)
+        found = self._partners[index] if 0 <= index < len(self.tokens) else 0
+        return found - 1 if found else None
 
     def arguments(self, opener: int) -> list[range] | None:
         """The token ranges of the comma-separated arguments in the brackets at `opener`.
