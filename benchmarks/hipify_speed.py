@@ -105,10 +105,9 @@ def main() -> None:
     print(f"tree: {size / 1e6:.2f} MB; one file alone: {idle[1]:.2f} s CPU, {idle[2] / 1e6:.0f} MB")
     print(f"cold:   {cold[1]:6.2f} s CPU, {cold[0]:6.2f} s wall (limit {LIMITS['cold']} s)")
     print(f"warm:   {warm[1]:6.2f} s CPU, {warm[0]:6.2f} s wall (limit {LIMITS['warm']} s)")
-    print(
-        f"memory: {figures['memory']:6.1f} x input, over one file alone (limit {LIMITS['memory']} x)"
-    )
-    print(f"twice the input: {figures['growth']:.2f} x the time (limit {LIMITS['growth']} x)")
+    memory, growth = figures["memory"], figures["growth"]
+    print(f"memory: {memory:6.1f} x input, over one file alone (limit {LIMITS['memory']} x)")
+    print(f"twice the input: {growth:.2f} x the time (limit {LIMITS['growth']} x)")
     missed = [name for name, limit in LIMITS.items() if figures[name] > limit]
     if missed:
         raise SystemExit(f"missed: {', '.join(missed)}")
