@@ -29,7 +29,8 @@ class Project:
 
     `roots` are the folders (relative to the distribution's top) that are converted, `include`
     search paths in them, `beside` search paths in the rest of the distribution, `system` names of
-    shared header sets. At most `sample` units are compiled, chosen by a hash of their names.
+    shared header sets. `generated` are files that the project's own build writes. At most
+    `sample` units are compiled, chosen by a hash of their names.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Project:
     exclude: tuple[str, ...] = ()
     force_include: tuple[str, ...] = ()
     std: str = "c++17"
+    generated: tuple[tuple[str, str], ...] = ()
     sample: int = 24
     quick: bool = False
     driver: bool = False
@@ -62,6 +64,7 @@ def load(path: Path = HERE / "corpus.toml") -> tuple[Project, ...]:
         values: dict[str, Any] = {
             key: tuple(v) if isinstance(v, list) else v for key, v in entry.items()
         }
+        values["generated"] = tuple(entry.get("generated", {}).items())
         try:
             projects.append(Project(**values))
         except TypeError as error:
@@ -127,6 +130,8 @@ def stage(project: Project, cache: Path) -> Path:
             shutil.copy(source, partial / root)
         else:
             raise CorpusError(f"{project.pin}: the distribution has no {root}")
+    for name, text in project.generated:
+        (partial / name).write_text(text)
     partial.rename(staged)
     return staged
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import shutil
+import subprocess
+import sys
 import sysconfig
 import zipfile
 from dataclasses import dataclass
@@ -10,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpus import CorpusError
+from tools import convert_torch_headers
 
 from port.hipify.tables_gen.fetch import Cache
 
@@ -52,7 +56,7 @@ HIP_64 = (
     "librocthrust-dev",
     "libroctx-dev",
 )
-HIP_71 = "triton==3.9.0"
+TORCH = "torch==2.13.0"
 CLANGS = ("clang-21", "clang-20", "clang-19", "clang-18", "clang-17", "clang")
 
 
@@ -66,13 +70,19 @@ class Toolchain:
     shared: dict[str, dict[str, tuple[Path, ...]]]
 
     def command(
-        self, project: Project, tree: Path, top: Path, unit: str, *, hip: str | None
+        self,
+        project: Project,
+        tree: Path,
+        top: Path,
+        unit: str,
+        *,
+        hip: str | None,
+        kernel: bool,
     ) -> list[str]:
         """The syntax check of `unit` in `top`; as CUDA where `hip` is None.
 
         `tree` is the whole distribution, for the headers that are not converted.
         """
-        kernel = unit.endswith(".cu")
         standard = [] if unit.endswith(".c") else [f"-std={project.std}"]
         command = [self.clang, "-fsyntax-only", "-w", "-ferror-limit=1", *standard]
         side = "cuda" if hip is None else "hip"
@@ -88,7 +98,11 @@ class Toolchain:
             if kernel:
                 command += ["-x", "hip", "--cuda-host-only", "--offload-arch=gfx942"]
                 command += ["-nogpulib", f"--rocm-path={root}"]
+            if "torch" in project.system:
+                command += ["-DUSE_ROCM=1", "-DHIPBLAS_V2"]
         command += [f"-I{top / folder}" for folder in project.include]
+        if hip is not None:
+            command.append(f"-I{top}")
         if hip is not None:
             command += ["-isystem", str(self.hip[hip] / "include")]
         for name in project.system:
@@ -102,25 +116,60 @@ class Toolchain:
         return [*command, unit]
 
 
-def bring(cache: Path) -> Toolchain:
-    """Fetch every header tree into `cache` (once) and find a clang that knows gfx942."""
+def bring(cache: Path, torch_wheel: Path | None, torch_hipify: Path | None) -> Toolchain:
+    """Fetch every header tree into `cache` (once) and find a clang that knows gfx942.
+
+    Projects that include torch need `torch_wheel` for its headers, and `torch_hipify` to bring
+    those into the form that a ROCm build of torch installs.
+    """
     clang = next((name for name in CLANGS if shutil.which(name)), None)
     if clang is None:
         raise CorpusError("no clang on PATH: install clang-19 (Debian) or newer")
     headers = Cache(cache / "headers")
     cuda = _cuda(headers, cache / "cuda")
     hip = {"6.4": headers.debian("sid", HIP_64) / "usr"}
-    overlay = cache / "hip-7.1"
-    if not overlay.exists():
-        partial = overlay.with_suffix(".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        shutil.copytree(hip["6.4"] / "include", partial / "include")
-        (source,) = headers.wheel(HIP_71).glob("**/backends/amd/include")
-        for name in ("hip", "hsa"):
-            shutil.copytree(source / name, partial / "include" / name, dirs_exist_ok=True)
-        partial.rename(overlay)
-    hip["7.1"] = overlay
-    return Toolchain(clang, cuda, hip, _shared(cache))
+    shared = _shared(cache)
+    if torch_wheel is not None and torch_hipify is not None:
+        _torch_headers(cache / "torch", torch_wheel, torch_hipify)
+    return Toolchain(clang, cuda, hip, shared)
+
+
+def peers(cache: Path, *, perl: bool) -> dict[str, Path]:
+    """The other converters: torch's folder and wheel, and the script of hipify-perl."""
+    found = {}
+    folder = cache / "torch-wheel"
+    if not list(folder.glob("*.whl")):
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+        subprocess.run([*command, "-d", str(folder), TORCH], check=True)
+    (found["torch-wheel"],) = folder.glob("*.whl")
+    found["torch"] = cache / "torch-hipify" / "torch" / "utils" / "hipify"
+    if not found["torch"].exists():
+        with zipfile.ZipFile(found["torch-wheel"]) as archive:
+            members = [n for n in archive.namelist() if n.startswith("torch/utils/hipify/")]
+            archive.extractall(cache / "torch-hipify", members)
+    if perl:
+        top = Cache(cache / "headers").debian("sid", ["hipify-perl"])
+        found["perl"] = top / "usr" / "bin" / "hipify-perl"
+    return found
+
+
+def _torch_headers(target: Path, wheel: Path, hipify: Path) -> None:
+    """torch's headers twice: as the wheel has them, and converted as its ROCm build does it."""
+    if (target / ".complete").exists():
+        return
+    shutil.rmtree(target, ignore_errors=True)
+    with zipfile.ZipFile(wheel) as archive:
+        for name in archive.namelist():
+            if name.startswith("torch/include/") and not name.endswith("/"):
+                path = target / "cuda" / name.removeprefix("torch/include/")
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(archive.read(name))
+    # The build of a CUDA torch writes this file; without it the CUDA headers do not compile.
+    (target / "cuda/c10/cuda/impl/cuda_cmake_macros.h").write_text("#pragma once\n")
+    shutil.copytree(target / "cuda", target / "hip")
+    convert_torch_headers(target / "hip", hipify)
+    (target / "hip/c10/hip/impl/hip_cmake_macros.h").write_text("#pragma once\n")
+    (target / ".complete").touch()
 
 
 def _cuda(headers: Cache, target: Path) -> Path:
@@ -141,8 +190,16 @@ def _cuda(headers: Cache, target: Path) -> Path:
 
 def _shared(cache: Path) -> dict[str, dict[str, tuple[Path, ...]]]:
     python = (Path(sysconfig.get_path("include")),)
+    found = importlib.util.find_spec("numpy")
+    numpy = tuple(
+        folder
+        for top in (found.submodule_search_locations or () if found else ())
+        for folder in (Path(top) / "_core/include", Path(top) / "core/include")
+        if folder.is_dir()
+    )
     return {
         "python": {"cuda": python, "hip": python},
+        "numpy": {"cuda": numpy, "hip": numpy},
         "torch": {
             "cuda": _torch_paths(cache / "torch" / "cuda"),
             "hip": _torch_paths(cache / "torch" / "hip"),
@@ -152,13 +209,3 @@ def _shared(cache: Path) -> dict[str, dict[str, tuple[Path, ...]]]:
 
 def _torch_paths(top: Path) -> tuple[Path, ...]:
     return (top, top / "torch" / "csrc" / "api" / "include")
-
-
-def unpack_torch_headers(wheel: Path, target: Path) -> None:
-    """Only the headers of a torch wheel, below `target`."""
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if name.startswith("torch/include/") and not name.endswith("/"):
-                path = target / name.removeprefix("torch/include/")
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_bytes(archive.read(name))

@@ -7,13 +7,15 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-REPOSITORY = Path(__file__).resolve().parents[3]
+from click.testing import CliRunner
+
+from port.hipify.cli import main
+
 HEADERS_VARIABLE = "PORT_TEST_HIP_HEADERS"
 """`6.4=/prefix:7.1=/prefix`: folders that hold `include/hip/hip_runtime.h` of each release."""
 
@@ -46,17 +48,13 @@ class Conversion:
 
 
 def convert(source: Path, out: Path, *arguments: str) -> Conversion:
-    """`python -m port.hipify SOURCE -o OUT --json` with `arguments`, in a process of its own."""
-    command = [sys.executable, "-m", "port.hipify", str(source), "-o", str(out), "--json"]
-    environment = dict(os.environ, PYTHONPATH=str(REPOSITORY))
-    done = subprocess.run(
-        [*command, *arguments], capture_output=True, text=True, env=environment, check=False
-    )
-    try:
-        report = json.loads(done.stdout)
-    except json.JSONDecodeError:
-        raise AssertionError(f"status {done.returncode}, no report: {done.stderr}") from None
-    return Conversion(done.returncode, report, done.stderr, out)
+    """`python -m port.hipify SOURCE -o OUT --json` with `arguments`, in this process."""
+    command = [str(source), "-o", str(out), "--json", *arguments]
+    done = CliRunner().invoke(main, command, standalone_mode=False)
+    if done.exception is not None:
+        raise done.exception
+    status = done.return_value if isinstance(done.return_value, int) else 0
+    return Conversion(status, json.loads(done.stdout), done.stderr, out)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +81,15 @@ class Case:
             if path.is_file() and not (run.out / path.relative_to(source)).is_file():
                 faults.append(f"no output for {path.relative_to(source)}")
         return faults
+
+    def left_to_compiler(self, run: Conversion) -> list[str]:
+        """Checks that only a compiler could decide, where this machine has none for HIP."""
+        return [
+            check["why"]
+            for check in self.expect["checks"]
+            if any(judged_by_compiler(c) for c in check["any"])
+            and not any(not judged_by_compiler(c) and _holds(c, run) for c in check["any"])
+        ]
 
 
 def cases(folder: Path) -> list[Case]:

@@ -1,0 +1,130 @@
+# /// script
+# dependencies = ["numpy", "unearth"]
+# ///
+"""Measure the converter and its peers on the corpus and write the table.
+
+    nox -s bench -- hipify_corpus [--quick]
+
+Fetches the sources, the CUDA and HIP headers and, without --quick, the peers once into a cache.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+import corpus
+import measure
+import report
+import toolchain
+import tools
+from compile import Judge, Outcome
+from report import Column, Row
+
+RELEASE = "6.4"
+NAMES_CUDA = re.compile(
+    rb"\b(?:cuda[A-Z]\w+|cu[A-Z]\w+|CU_\w+|CUDA_\w+|nvrtc\w+|curand\w+|nccl\w+|__global__"
+    rb"|__device__|threadIdx)\b|<<<"
+)
+
+
+def row(
+    project: corpus.Project, cache: Path, judge: Judge, peers: dict[str, Path], *, compile_: bool
+) -> Row:
+    """Everything about one project."""
+    top = corpus.stage(project, cache)
+    tree = corpus.unpack(project, cache)
+    candidates = corpus.units(project, top, lambda data: NAMES_CUDA.search(data) is not None)
+    units: list[str] = []
+    if compile_:
+        base = judge.check(project, tree, top, candidates, hip=None)
+        units = [unit for unit, outcome in base.items() if outcome.ok]
+    files = sum(path.is_file() and path.suffix in tools.SUFFIXES for path in top.rglob("*"))
+    made = Row(project.name, files, measure.names_in(top), len(units), len(candidates))
+    runs = {"port.hipify": tools.ours(top, cache / "out" / "port" / project.name, RELEASE)}
+    if "torch" in peers:
+        runs["torch"] = tools.torch(top, cache / "out" / "torch" / project.name, peers["torch"])
+    if "perl" in peers and project.quick:
+        runs["hipify-perl"] = tools.perl(top, cache / "out" / "perl" / project.name, peers["perl"])
+    for name, run in runs.items():
+        counts = measure.count(top, run, RELEASE)
+        outcomes = _compiled(judge, project, tree, run, units)
+        made.columns[name] = Column(
+            counts.residue,
+            counts.unreported,
+            counts.undeclared,
+            sum(outcome.ok for outcome in outcomes.values()),
+            round(run.seconds, 2),
+            run.status,
+            run.second_run,
+            {unit: outcome.error for unit, outcome in outcomes.items() if not outcome.ok},
+        )
+    return made
+
+
+def _compiled(
+    judge: Judge, project: corpus.Project, tree: Path, run: tools.Run, units: list[str]
+) -> dict[str, Outcome]:
+    if not run.outputs:
+        return {unit: Outcome(ok=False, error="no output") for unit in units}
+    names = {unit: run.outputs.get(unit, run.top / unit) for unit in units}
+    present = {unit: path for unit, path in names.items() if path.is_file()}
+    asked = [str(path.relative_to(run.top)) for path in present.values()]
+    kernels = frozenset(
+        str(p.relative_to(run.top)) for u, p in present.items() if u.endswith(".cu")
+    )
+    said = judge.check(project, tree, run.top, asked, hip=RELEASE, kernels=kernels)
+    missing = {u: Outcome(ok=False, error="no output") for u in names if u not in present}
+    return {u: said[str(p.relative_to(run.top))] for u, p in present.items()} | missing
+
+
+@click.command()
+@click.option("--cache", type=click.Path(path_type=Path), default=Path(".cache/hipify-bench"))
+@click.option("--quick", is_flag=True, help="Only the small projects, and no peers.")
+@click.option("--only", multiple=True, help="Only these projects.")
+@click.option("--no-compile", is_flag=True, help="Counts alone: no compiler and no headers needed.")
+@click.option("--no-perl", is_flag=True, help="Leave out hipify-perl, which takes hours.")
+@click.option("--json", "json_file", type=click.Path(path_type=Path))
+@click.option("--output", type=click.Path(path_type=Path), help="Markdown table.")
+def main(
+    cache: Path,
+    *,
+    quick: bool,
+    only: tuple[str, ...],
+    no_compile: bool,
+    no_perl: bool,
+    json_file: Path | None,
+    output: Path | None,
+) -> None:
+    """Convert every project of the corpus with each tool and count."""
+    cache = cache.resolve()
+    cache.mkdir(parents=True, exist_ok=True)
+    chosen = [
+        project
+        for project in corpus.load()
+        if (project.quick or not quick) and (not only or project.name in only)
+    ]
+    peers = {} if quick else toolchain.peers(cache, perl=not no_perl)
+    wheel = peers.pop("torch-wheel", None)
+    headers = None if no_compile else toolchain.bring(cache, wheel, peers.get("torch"))
+    judge = Judge(headers, cache)
+    rows = []
+    for project in chosen:
+        made = row(project, cache, judge, peers, compile_=not no_compile)
+        rows.append(made)
+        click.echo(report.line(made), err=True)
+        if json_file is not None:
+            json_file.write_text(json.dumps([asdict(each) for each in rows], indent=1) + "\n")
+    text = report.table(rows)
+    if output is not None:
+        output.write_text(text)
+    click.echo(text)
+    if any(made.columns["port.hipify"].unreported for made in rows):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()

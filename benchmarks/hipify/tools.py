@@ -1,0 +1,148 @@
+"""The converters that are measured: ours and its peers, each run as its users run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+_TORCH_LOAD = """
+import importlib.util, json, sys, types
+folder, source, target = sys.argv[1:]
+package = types.ModuleType("hipify"); package.__path__ = [folder]; sys.modules["hipify"] = package
+name = "hipify.hipify_python"
+spec = importlib.util.spec_from_file_location(name, folder + "/hipify_python.py")
+module = importlib.util.module_from_spec(spec); sys.modules[name] = module
+spec.loader.exec_module(module)
+"""
+_TORCH_EXTENSION = """
+made = module.hipify(project_directory=source, output_directory=target, includes=["*"],
+                     header_include_dirs=[source], show_progress=False, is_pytorch_extension=True)
+paths = {old: new.hipified_path or old for old, new in made.items()}
+print("\\n" + json.dumps(paths))
+"""
+_TORCH_HEADERS = """
+module.hipify(project_directory=source, output_directory=source, show_progress=False,
+              includes=[source + part for part in json.loads(target)], header_include_dirs=[source])
+"""
+_TORCH_FOLDERS = ("/ATen/cuda/*", "/ATen/native/cuda/*", "/ATen/cudnn/*", "/c10/cuda/*")
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One conversion of one tree: where each input's output is, and what the tool said.
+
+    `outputs` maps inputs (relative) to output files; `told` holds (file, line) of its report;
+    `own` the (file, name) pairs that the report calls the project's own.
+    """
+
+    top: Path
+    outputs: dict[str, Path]
+    seconds: float
+    status: int
+    told: frozenset[tuple[str, int]] = frozenset()
+    own: frozenset[tuple[str, str]] = frozenset()
+    shift: dict[str, int] = field(default_factory=dict)
+    second_run: int | None = None
+
+
+def ours(top: Path, out: Path, release: str = "6.4") -> Run:
+    """`python -m port.hipify`, cold; then over its own output, which has to change nothing."""
+    shutil.rmtree(out, ignore_errors=True)
+    start = time.perf_counter()
+    report, status = _port(top, out, release)
+    seconds = time.perf_counter() - start
+    again = out.with_name(out.name + "-again")
+    shutil.rmtree(again, ignore_errors=True)
+    _port(out, again, release)
+    inputs = [p for p in out.rglob("*") if p.is_file() and ".hipify" not in p.parts]
+    changed = sum(
+        (again / path.relative_to(out)).read_bytes() != path.read_bytes()
+        for path in inputs
+        if (again / path.relative_to(out)).is_file()
+    )
+    outputs = {
+        str(p.relative_to(top)): out / p.relative_to(top) for p in top.rglob("*") if p.is_file()
+    }
+    findings = report["findings"]
+    return Run(
+        out,
+        outputs,
+        seconds,
+        status,
+        frozenset((f["file"], f["line"]) for f in findings),
+        frozenset((f["file"], f["name"]) for f in findings if f["rule"] == "own-name"),
+        {f["file"]: f.get("lines_added", 0) for f in report["files"]},
+        changed,
+    )
+
+
+def _port(top: Path, out: Path, release: str) -> tuple[dict[str, Any], int]:
+    command = [sys.executable, "-m", "port.hipify", str(top), "-o", str(out), "--json"]
+    environment = dict(os.environ, PYTHONPATH=str(REPOSITORY))
+    done = subprocess.run(
+        [*command, "--rocm", release], capture_output=True, text=True, env=environment, check=False
+    )
+    if not done.stdout.startswith("{"):
+        raise RuntimeError(f"port.hipify {top}: status {done.returncode}: {done.stderr[-500:]}")
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report, done.returncode
+
+
+def torch(top: Path, out: Path, folder: Path) -> Run:
+    """torch.utils.hipify from its own folder, as torch's extension builder calls it."""
+    shutil.rmtree(out, ignore_errors=True)
+    command = [
+        sys.executable,
+        "-c",
+        _TORCH_LOAD + _TORCH_EXTENSION,
+        str(folder),
+        str(top),
+        str(out),
+    ]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - start
+    outputs = {
+        str(p.relative_to(top)): out / p.relative_to(top) for p in top.rglob("*") if p.is_file()
+    }
+    if done.returncode == 0:
+        for old, new in json.loads(done.stdout.splitlines()[-1]).items():
+            relative = os.path.relpath(old, out if str(old).startswith(str(out)) else top)
+            outputs[relative] = Path(new)
+    return Run(out, outputs, seconds, done.returncode)
+
+
+def convert_torch_headers(top: Path, folder: Path) -> None:
+    """Convert torch's own headers in place, as the ROCm build of torch does."""
+    command = [sys.executable, "-c", _TORCH_LOAD + _TORCH_HEADERS, str(folder), str(top)]
+    subprocess.run([*command, json.dumps(_TORCH_FOLDERS)], check=True, capture_output=True)
+
+
+def perl(top: Path, out: Path, script: Path) -> Run:
+    """hipify-perl over each file that names CUDA, into a tree of the same shape."""
+    shutil.rmtree(out, ignore_errors=True)
+    shutil.copytree(top, out)
+    outputs = {str(p.relative_to(out)): p for p in out.rglob("*") if p.is_file()}
+    start = time.perf_counter()
+    status = 0
+    for relative, path in outputs.items():
+        if path.suffix in SUFFIXES:
+            done = subprocess.run(
+                ["perl", str(script), str(top / relative)], capture_output=True, check=False
+            )
+            path.write_bytes(done.stdout)
+            status = max(status, done.returncode)
+    return Run(out, outputs, time.perf_counter() - start, status)
+
+
+SUFFIXES = frozenset(
+    (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hxx", ".inl", ".inc")
+)

@@ -1,0 +1,43 @@
+"""Every case of `cases/` holds: one small tree for each kind of fault a conversion can make."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from tests.port.hipify.conversion import HEADERS_VARIABLE, Case, cases, convert
+
+HERE = Path(__file__).resolve().parent
+CASES = cases(HERE / "cases")
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case.folder.name for case in CASES])
+def test_conversion_is_as_the_case_says(case: Case, tmp_path: Path) -> None:
+    source = case.folder / "src"
+    before = _bytes_of(source)
+    run = convert(source, tmp_path / "out", *case.expect.get("arguments", ()))
+    assert not case.faults(run)
+    assert _bytes_of(source) == before
+    if left := case.left_to_compiler(run):
+        pytest.skip(f"no clang with HIP headers ({HEADERS_VARIABLE}) to judge: {', '.join(left)}")
+
+
+@pytest.mark.report("3")
+@pytest.mark.parametrize("case", CASES, ids=[case.folder.name for case in CASES])
+def test_converting_the_output_again_changes_nothing(case: Case, tmp_path: Path) -> None:
+    first = convert(case.folder / "src", tmp_path / "a", *case.expect.get("arguments", ()))
+    convert(first.out, tmp_path / "b")
+    for path in first.out.rglob("*"):
+        if path.is_file() and ".hipify" not in path.parts:
+            again = tmp_path / "b" / path.relative_to(first.out)
+            assert again.read_bytes() == path.read_bytes(), path.name
+
+
+def _bytes_of(folder: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
