@@ -10,6 +10,7 @@ out those above 50 MB; --write puts the tables into the page.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import resource
 import statistics
@@ -91,6 +92,11 @@ def fetch(pinned: Pinned) -> Path:
     """The wheel's file, from the cache or the index; its hash is checked in either case."""
     folder = CACHE / pinned.name
     folder.mkdir(parents=True, exist_ok=True)
+    for wheel in folder.glob("*.whl"):
+        with wheel.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() == pinned.sha256:
+                return wheel
+        wheel.unlink()
     wanted = folder / "wanted.txt"
     wanted.write_text(
         f"{pinned.name}=={pinned.version} --hash=sha256:{pinned.sha256}\n", encoding="utf-8"
@@ -101,7 +107,7 @@ def fetch(pinned: Pinned) -> Path:
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", *options, *platforms),
             *("--platform=manylinux2014_x86_64", "--dest", str(folder)),
-            *("--find-links", str(folder), "--requirement", str(wanted)),
+            *("--requirement", str(wanted)),
         ],
         check=True,
     )

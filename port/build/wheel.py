@@ -52,8 +52,9 @@ def make(tree: Path, request: Request, output: Path, say: Callable[[str], None])
         tag = "auto" if request.host == "system" else RELEASE_TAG
         repaired = repair.repair(built, stage / "repaired", rules, tag=tag)
         say(f"verifying {repaired.name}")
+        judge = [sys.executable, "-m", "port.verify", str(repaired), "--before", str(built)]
         _run(
-            [sys.executable, "-m", "port.verify", str(repaired), "--platform", request.platform],
+            [*judge, "--platform", request.platform],
             tree,
             environ,
             "the wheel is not what it should be (port.verify, above)",
