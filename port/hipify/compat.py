@@ -30,16 +30,19 @@ if TYPE_CHECKING:
 
 HEADER = COMPAT_HEADER
 ADDRESS = "portDrvDeviceptr_t"
-# Structures that hold a device address; each is copied with the address as an integer.
+# Structures that hold a device address; the header has its own with the address as an integer.
 _COPIED = {
     "CUDA_MEMCPY2D": "portDrvMemcpy2D_t",
     "CUDA_MEMCPY3D": "portDrvMemcpy3D_t",
     "CUDA_MEMSET_NODE_PARAMS": "portDrvMemsetNodeParams_t",
 }
 _CORE_HEADERS = frozenset({"cuda.h", "cuda_runtime_api.h", "cudaGL.h", "cuda_gl_interop.h"})
+# Entry points for one default stream a thread: nobody names them, a compiler option chooses them.
+_STREAM_SUFFIXES = ("_ptsz", "_ptds")
 _ADDRESS_NAMES = frozenset({"CUdeviceptr", "CUdeviceptr_v2"})
 _OWN = frozenset({"CUdeviceptr", *_COPIED})
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_PLACE = re.compile(r"@(\w+)@")
 _TAG = re.compile(r"\b(?:struct|enum|union)\s+")
 _CXX_ONLY = frozenset({"hipTexRef"})  # HIP declares it for C++ alone
 _KEYWORDS = frozenset(
@@ -54,6 +57,7 @@ _TOP = """\
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <hip/hip_runtime_api.h>
 
@@ -107,13 +111,16 @@ def render(names: Iterable[str], mapping: Mapping) -> bytes:
 
 def find(name: str, mapping: Mapping) -> Piece | None:
     """The piece that carries the CUDA name `name`, or None where a rename does or nothing can."""
+    if name.endswith(_STREAM_SUFFIXES):
+        return None
     base = naming.base_name(name)
     if base != name and mapping.is_public_name_of(name, base):
         name = base
     written = _written().get(name)
     if written is not None and _in_force(written, mapping.release):
         needs = tuple(written.get("needs", ()))
-        return Piece(written["target"], written["text"], needs, written.get("note", ""))
+        text = _PLACE.sub(lambda match: mapping.target_of(match[1]) or match[1], written["text"])
+        return Piece(written["target"], text, needs, written.get("note", ""))
     if name in _ADDRESS_NAMES:
         return Piece(ADDRESS, _ADDRESS_TEXT)
     if base in _COPIED:
@@ -138,26 +145,37 @@ def _in_force(piece: Dict[str, Any], release: str) -> bool:
 
 
 def _copied(name: str, mapping: Mapping) -> Piece | None:
+    """A structure with the address as an integer, and a function that fills HIP's from it.
+
+    Members are assigned one by one: their widths and places are not the same in every release.
+    """
     meant = mapping.renamed(name)
     members = mapping.hip.members(meant.target) if meant and meant.target else {}
-    if meant is None or not members:
+    taken = {
+        member: type_ for member, type_ in mapping.cuda.members(name).items() if member in members
+    }
+    spelled = {member: _translated(type_, mapping) for member, type_ in taken.items()}
+    if meant is None or not members or None in spelled.values():
         return None
     target = _COPIED[name]
     lines = [
-        f"  {_declarator(ADDRESS if type_ == 'hipDeviceptr_t' else _plain(type_), member)};"
-        for member, type_ in members.items()
+        "",
+        f"typedef struct {target} {{",
+        *(f"  {_declarator(type_ or '', member)};" for member, type_ in spelled.items()),
+        f"}} {target};",
+        f"static inline {meant.target} {_filler(target)}(const {target} *from) {{",
+        f"  {meant.target} to;",
+        "  memset(&to, 0, sizeof to);",
+        *(f"  to.{member} = (__typeof__(to.{member}))from->{member};" for member in spelled),
+        "  return to;",
+        "}",
+        "",
     ]
-    text = "\n".join(
-        [
-            "",
-            f"typedef struct {target} {{",
-            *lines,
-            f"}} {target};",
-            f"typedef char {target}_fits[sizeof({target}) == sizeof({meant.target}) ? 1 : -1];",
-            "",
-        ]
-    )
-    return Piece(target, text, ("CUdeviceptr",))
+    return Piece(target, "\n".join(lines), ("CUdeviceptr",))
+
+
+def _filler(target: str) -> str:
+    return f"{target.removesuffix('_t')}Filled"
 
 
 def _plain(type_: str) -> str:
@@ -266,14 +284,20 @@ def _wrapper(declared: Declaration, mapping: Mapping) -> Piece | None:
         return None
     if len(mine) != len(called.parameters) or not mapping.same_type(declared.result, called.result):
         return None
-    arguments, needed = [], False
+    arguments, filled, needed = [], "", False
     for number, (cuda, hip) in enumerate(zip(mine, called.parameters, strict=True)):
         fit, own = _fit(cuda, hip, mapping)
         if not _castable(fit, own, cuda, hip, mapping):
             return None
         needed = needed or own or fit is Fit.CAST
-        cast = own or fit > Fit.IMPLICIT
-        arguments.append(f"({hip}){_argument(number)}" if cast else _argument(number))
+        name = _argument(number)
+        copied = _copied_in(cuda, mapping)
+        if copied is not None:
+            filled += f"  if ({name} == NULL) return hipErrorInvalidValue;\n"
+            arguments.append(f"&h{number}")
+            filled += f"  {_bare(hip)} h{number} = {_filler(_COPIED[copied])}({name});\n"
+        else:
+            arguments.append(name if fit is Fit.SAME and not own else f"({hip}){name}")
     spelled = _spelled(mine, called, mapping)
     if not needed or spelled is None:
         return None
@@ -281,10 +305,20 @@ def _wrapper(declared: Declaration, mapping: Mapping) -> Piece | None:
     target = f"{_prefix(declared.name)}{_rest(declared.name)}"
     taken = ",\n    ".join(_declarator(each, _argument(n)) for n, each in enumerate(spelled))
     text = (
-        f"\nstatic inline {called.result} {target}(\n    {taken}) {{\n"
+        f"\nstatic inline {called.result} {target}(\n    {taken}) {{\n{filled}"
         f"  return {symbol}({', '.join(arguments)});\n}}\n"
     )
-    return Piece(target, text, _needs(mine, mapping), symbol=symbol)
+    return Piece(target, text, _needs(mine, mapping), symbol=None if filled else symbol)
+
+
+def _copied_in(cuda: str, mapping: Mapping) -> str | None:
+    """The structure of `_COPIED` that a parameter of type `cuda` points to."""
+    names = (naming.base_name(each) for each in signature.shape(cuda, mapping.cuda).names)
+    return next((name for name in names if name in _COPIED), None)
+
+
+def _bare(hip: str) -> str:
+    return hip.replace("*", "").removeprefix("const ").strip()
 
 
 def _castable(fit: Fit, own: bool, cuda: str, hip: str, mapping: Mapping) -> bool:
@@ -292,11 +326,11 @@ def _castable(fit: Fit, own: bool, cuda: str, hip: str, mapping: Mapping) -> boo
     mine, theirs = signature.shape(cuda, mapping.cuda), signature.shape(hip, mapping.hip)
     if not own:
         return fit is not Fit.NONE and not (fit is Fit.CAST and mine.pointers != theirs.pointers)
-    for name in mine.names:
-        if naming.base_name(name) in _COPIED:
-            copied = mapping.target_of(naming.base_name(name))
-            meant = signature.shape(copied, mapping.hip).base if copied else None
-            return theirs.base == meant and theirs.pointers == mine.pointers
+    copied = _copied_in(cuda, mapping)
+    if copied is not None:
+        meant = mapping.target_of(copied)
+        base = signature.shape(meant, mapping.hip).base if meant else None
+        return (theirs.base, theirs.pointers, theirs.const) == (base, 1, True)
     # An address is as wide as a pointer, and so is what an address points to.
     return theirs.pointers == mine.pointers + 1 or (theirs.base, theirs.pointers) == ("void", 1)
 

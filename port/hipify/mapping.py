@@ -43,9 +43,10 @@ class Entry:
 
     `kind` is that of the CUDA declaration. `how`: plain (the renaming rule), exception (the table
     of exceptions), compat (a name of the compat header), override (the user's map), drop (the name
-    goes away: replace it with nothing), none (no counterpart). `since`: the first known HIP release
-    with a counterpart, where the chosen one has none. `symbol`: the name that the HIP library
-    exports for it, to be written into a string that is looked up at run time.
+    goes away: replace it with nothing), keep (it stays as it is), none (no counterpart). `since`:
+    the first known HIP release with a counterpart, where the chosen one has none. `symbol`: the
+    name that the HIP library exports for it, to be written into a string that is looked up at run
+    time.
     """
 
     name: str
@@ -174,6 +175,8 @@ class Mapping:
             target, said = _target_of(rule)
             if isinstance(rule, dict) and rule.get("drop"):
                 return Entry(name, "", kind, "drop")
+            if isinstance(rule, dict) and rule.get("keep"):
+                return Entry(name, name, kind, "keep")
             note = note or said
             if target and _in_force(rule, self.release) and target in self.hip:
                 return Entry(

@@ -1,0 +1,47 @@
+"""HIP headers of each release that a Debian suite has, fetched once into the user's cache."""
+
+import shutil
+import subprocess
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from port.build.cache import cache_folder
+from port.errors import EnvironmentMissingError
+from port.hipify.tables_gen.fetch import Cache
+
+SUITES = {"5.2": "bookworm", "5.7": "trixie", "6.4": "sid", "7.1": "experimental"}
+"""Suites by the release of the table; experimental has 7.2, whose names are a superset of 7.1's."""
+
+
+@cache
+def include_folder(release: str) -> Path | str:
+    """The include folder with a release's headers, or why there is none."""
+    if shutil.which("g++") is None:
+        return "g++ is not installed"
+    try:
+        root = Cache(cache_folder() / "headers").debian(SUITES[release], ["libamdhip64-dev"])
+    except (EnvironmentMissingError, IndexError) as error:
+        return f"the headers of HIP {release} cannot be fetched here: {error}"
+    return root / "usr" / "include"
+
+
+def errors_of(text: str, release: str, language: str, *options: str) -> str:
+    """What g++ says against `text` with the headers of a release; skips without them."""
+    folder = include_folder(release)
+    if isinstance(folder, str):
+        pytest.skip(folder)
+    standard = "gnu11" if language == "c" else "c++17"
+    done = subprocess.run(
+        [
+            *("g++", "-x", language, f"-std={standard}", "-fsyntax-only", "-Wall", "-Wextra"),
+            *("-Werror", "-Wconversion", "-Wno-deprecated-declarations", *options),
+            *("-D__HIP_PLATFORM_AMD__", "-D__HIP_PLATFORM_HCC__", "-isystem", str(folder), "-"),
+        ],
+        input=text,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.stderr

@@ -1,0 +1,69 @@
+"""The compat header under a compiler, with the real headers of each release."""
+
+from functools import cache
+
+import pytest
+
+from port.hipify import compat, tables
+from port.hipify.mapping import Mapping
+from tests.port.hipify.hip_headers import errors_of
+
+USE = """
+#include <stdint.h>
+#include <stdio.h>
+static int use(const float *host, size_t bytes, hipStream_t stream) {
+  CUdeviceptr at = 0, end = 0;
+  if (cuMemAlloc(&at, bytes) != hipSuccess) return 1;
+  if (at & 0xff) return 2;
+  end = (at + bytes + 255) & ~(CUdeviceptr)255;
+  printf("%llx %llu\\n", at, (unsigned long long)(end - at) % 7);
+  if (cuMemcpyHtoD(at, host, bytes) != hipSuccess) return 3;
+  if (cuMemcpyAsync(end - 8, at, 8, stream) != hipSuccess) return 4;
+  if (cuMemsetD32Async(at, 0xffu, bytes / 4, stream) != hipSuccess) return 5;
+  return cuMemFree(at) == hipSuccess ? 0 : (int)(intptr_t)(void *)(uintptr_t)at;
+}
+int main(void) { return use(NULL, 16, NULL); }
+"""
+NAMES = ("CUdeviceptr", "cuMemAlloc", "cuMemcpyHtoD", "cuMemcpyAsync", "cuMemsetD32Async")
+
+
+@cache
+def everything(release):
+    """The header with all pieces that need no library's headers."""
+    mapping = Mapping(release)
+    carried = [name for name in mapping.cuda if mapping.lookup(name).how == "compat"]
+    names = [name for name in carried if "cublas" not in mapping.cuda.get(name).header]
+    return compat.render(names, mapping).decode()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["c", "c++"])
+@pytest.mark.parametrize("release", tables.RELEASES)
+def test_every_piece_compiles_with_the_headers_of_its_release(release, language):
+    assert errors_of(everything(release), release, language) == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("release", tables.RELEASES)
+def test_what_is_made_for_the_oldest_release_compiles_with_all(release):
+    """native/hip is made for the oldest release and compiled with each."""
+    assert errors_of(everything("5.2"), release, "c++") == ""
+
+
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_a_device_address_is_an_integer_in_both_languages(language):
+    mapping = Mapping("6.4")
+    text = USE
+    for name in sorted([*NAMES, "cuMemFree"], key=len, reverse=True):
+        text = text.replace(name, mapping.lookup(name).target)
+    header = compat.render([*NAMES, "cuMemFree"], mapping).decode()
+    assert errors_of(header + text, "6.4", language) == ""
+
+
+def test_a_size_is_not_cut():
+    """A warning of a narrowing conversion is an error here, so that a 32-bit size would show."""
+    mapping = Mapping("6.4")
+    header = compat.render(["cuMemAlloc"], mapping).decode()
+    name = mapping.lookup("cuMemAlloc").target
+    call = f"int main() {{ portDrvDeviceptr_t p; return {name}(&p, 1ul << 40); }}"
+    assert errors_of(header + call, "6.4", "c++") == ""
