@@ -3,6 +3,7 @@
 #include <array>
 
 #if defined(__x86_64__)
+#include <cpuid.h>
 #include <nmmintrin.h>
 #endif
 
@@ -50,7 +51,14 @@ std::uint32_t crc32c_table(Bytes bytes, std::uint32_t before) noexcept {
 
 #if defined(__x86_64__)
 
-bool crc32c_has_instruction() noexcept { return __builtin_cpu_supports("sse4.2") != 0; }
+// Asked of the processor: the compiler's builtin needs a runtime library that not every one brings.
+bool crc32c_has_instruction() noexcept {
+  unsigned a = 0;
+  unsigned b = 0;
+  unsigned c = 0;
+  unsigned d = 0;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_2) != 0;
+}
 
 __attribute__((target("sse4.2"))) std::uint32_t crc32c_instruction(
     Bytes bytes, std::uint32_t before) noexcept {
