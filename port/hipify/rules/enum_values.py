@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from port.hipify.lexer import NUMBER
 from port.hipify.rules.calls import call_at
+from port.hipify.rules.members import declared
 from port.hipify.rules.tokens import word
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ RULES = {
 }
 
 _COMPARES = frozenset((b"==", b"!=", b"<", b">", b"<=", b">="))
-_WRAPS = frozenset((b"(", b"+", b"{"))
+_ENDS = frozenset((b";", b")", b",", b"?", b"&&", b"||", b"}", b"]", b":"))
 _CASTS = frozenset((b"static_cast", b"reinterpret_cast"))
 _INTEGER = re.compile(rb"^(?:0[xX][0-9a-fA-F']+|[0-9][0-9']*)[uUlL]*$")
 _REACH = 6
@@ -38,8 +39,9 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
         if kind == "enumerator":
             if enums.differs(text):
                 yield from _compared(unit, enums, name)
-        elif kind in ("enum", "type"):
+        elif kind in ("enum", "type", "struct"):
             yield from _cast(unit, enums, name)
+            yield from _held(unit, context, enums, name)
         elif kind == "function":
             yield from _passed(unit, context, enums, name)
 
@@ -159,6 +161,27 @@ def _cast(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
         if number is None:
             continue
         yield from _number_finding(unit, enums, enum, number, index)
+
+
+def _held(unit: Unit, context: Context, enums: _Enums, name: bytes) -> Iterator[Finding]:
+    """Numbers given to or compared with a variable, or a member, of an enumeration."""
+    text = name.decode("latin-1")
+    enum = enums.enum(text)
+    members = {} if enum else context.cuda.members(text)
+    if enum is None and not members:
+        return
+    for variable in {unit.text(at) for index in unit.find(name) for at in declared(unit, index)}:
+        for index in unit.find(variable):
+            last, holds = index, enum
+            if members:
+                if unit.text(index + 1) not in (b".", b"->"):
+                    continue
+                last = index + 2
+                holds = enums.enum(members.get(word(unit, last), ""))
+            number = last + 2
+            given = unit.text(last + 1) in _COMPARES | {b"="} and _is_integer(unit, number)
+            if holds is not None and given and unit.text(number + 1) in _ENDS:
+                yield from _number_finding(unit, enums, holds, number, number)
 
 
 def _cast_number(unit: Unit, index: int) -> int | None:

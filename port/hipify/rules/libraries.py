@@ -22,7 +22,7 @@ RULES = {"library-name": "A CUDA library is named in a string"}
 _LIBRARY = re.compile(
     r"^(?P<folder>.*/)?lib(?P<stem>cuda|cudart|nvrtc|nvrtc-builtins|nvidia-ml|nccl|cublas|cublasLt"
     r"|cufft|curand|cusparse|cusolver|cudnn|cupti|nvToolsExt|nvJitLink|cufile|cudadevrt)"
-    r"\.so(?P<version>(?:\.\d+)*)$"
+    r"(?P<so>\.so(?P<version>[.\d%{}$a-z]*))?$"
 )
 _WINDOWS = re.compile(r"^(?:.*[/\\])?(?:nvcuda|cudart64_\w+|nvml|nvrtc64_\w+)\.dll$", re.IGNORECASE)
 _HIP_STEM = {
@@ -40,6 +40,7 @@ _HIP_STEM = {
 _FOLLOWS_ROCM = frozenset(("amdhip64", "hiprtc"))
 """Libraries whose soname carries the ROCm major (libamdhip64.so.6 of ROCm 6); the others count
 on their own, so their versioned names are reported."""
+_COUNTS = re.compile(r"^(?:\.\d+)+$")
 _OPENS = re.compile(r"dlopen|dlmopen|LoadLibrary|[Oo]pen_?[Ll]ib|[Ll]oad_?[Ll]ib|DynamicLib|CDLL")
 
 
@@ -47,7 +48,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     """Rename a library in a call that opens it; report the name anywhere else."""
     for index in of_kind(unit, STRING):
         text = literal(unit, index)
-        if text is None or (".so" not in text and ".dll" not in text.lower()):
+        if text is None or ("lib" not in text and ".dll" not in text.lower()):
             continue
         match = _LIBRARY.match(text)
         if match is None:
@@ -67,11 +68,11 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
 
 def _renamed(match: re.Match[str], release: str) -> str | None:
     stem = _HIP_STEM.get(match["stem"])
-    if stem is None:
+    if stem is None or match["so"] is None:
         return None
     if not match["version"]:
         return f"lib{stem}.so"
-    if stem not in _FOLLOWS_ROCM:
+    if stem not in _FOLLOWS_ROCM or not _COUNTS.match(match["version"]):
         return None
     return f"lib{stem}.so.{release.split('.', maxsplit=1)[0]}"
 

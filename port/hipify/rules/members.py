@@ -36,7 +36,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     for name in structs:
         struct = name.decode("latin-1")
         for index in unit.find(name):
-            for variable in _declared(unit, index):
+            for variable in declared(unit, index):
                 variables[unit.text(variable)] = struct
                 yield from _initialized(unit, context, struct, variable + 1)
             yield from _initialized(unit, context, struct, index + 1)
@@ -60,7 +60,7 @@ def _top(member: str) -> bool:
     return "." not in member
 
 
-def _declared(unit: Unit, index: int) -> Iterator[int]:
+def declared(unit: Unit, index: int) -> Iterator[int]:
     """Variables that are declared with the type at `index`."""
     at = index + 1
     while unit.text(at) in _AFTER_TYPE:

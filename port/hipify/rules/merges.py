@@ -22,9 +22,10 @@ _LONGEST_SIGNATURE = 80
 
 
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
-    """Report equal case labels, equal overloads and equal specialisations."""
+    """Report equal case labels, overloads, specialisations and entries of list macros."""
     yield from _cases(unit, context)
     yield from _signatures(unit, context)
+    yield from _lists(unit, context)
 
 
 def _target(context: Context, name: str) -> str | None:
@@ -51,6 +52,23 @@ def _cases(unit: Unit, context: Context) -> Iterator[Finding]:
             other = seen.setdefault(target, name)
             if other != name:
                 yield _merged(unit, label + 1, other, target, "case labels of one switch")
+
+
+def _lists(unit: Unit, context: Context) -> Iterator[Finding]:
+    """`#define LIST(X) X(cuMemAlloc) X(cudaMalloc)`: whatever X makes, it makes it twice."""
+    for macro in unit.macros:
+        seen: dict[tuple[bytes, str], str] = {}
+        for index in macro.body:
+            entry = unit.text(index) in (macro.parameters or ()) and unit.text(index + 1) == b"("
+            if not entry or unit.text(index + 3) not in (b")", b","):
+                continue
+            name = word(unit, index + 2)
+            target = _target(context, name)
+            if target is None:
+                continue
+            other = seen.setdefault((unit.text(index), target), name)
+            if other != name:
+                yield _merged(unit, index + 2, other, target, "entries of one list")
 
 
 def _signatures(unit: Unit, context: Context) -> Iterator[Finding]:
@@ -120,7 +138,7 @@ def _declared(unit: Unit, index: int) -> tuple[int, int] | None:
             at = min(unit.partner(at) or 0, at)
         elif text == b"(":
             return _function(unit, at)
-        elif text == b"<" and unit.kind(at - 1) == IDENT and unit.text(at - 2) in _RECORDS:
+        elif text == b"<" and unit.kind(at - 1) == IDENT:
             return _specialisation(unit, at)
         at -= 1
     return None
@@ -141,7 +159,7 @@ def _function(unit: Unit, opening: int) -> tuple[int, int] | None:
 
 
 def _specialisation(unit: Unit, opening: int) -> tuple[int, int] | None:
-    """`struct Name<arguments> {` after `template <>`."""
+    """`struct Name<arguments> {`, or `type name<arguments>(parameters) {`."""
     at = opening
     depth = 0
     while at - opening < _LONGEST_SIGNATURE:
@@ -150,7 +168,12 @@ def _specialisation(unit: Unit, opening: int) -> tuple[int, int] | None:
         if depth <= 0:
             break
         at += 1
-    return (opening - 1, at + 1) if unit.text(at + 1) in (b"{", b":", b"final") else None
+    if unit.text(opening - 2) in _RECORDS:
+        return (opening - 1, at + 1) if unit.text(at + 1) in (b"{", b":", b"final") else None
+    closing = unit.partner(at + 1) if unit.text(at + 1) == b"(" else None
+    if closing is None or unit.text(closing + 1) != b"{" or unit.kind(opening - 2) != IDENT:
+        return None
+    return opening - 1, closing + 1
 
 
 def _merged(unit: Unit, index: int, other: str, target: str, what: str) -> Finding:

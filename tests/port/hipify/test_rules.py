@@ -38,7 +38,15 @@ def test_soname_follows_the_release() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["/opt/cuda/lib64/libcudart.so.12", "libnvidia-ml.so.1", "libnccl.so.2", "nvcuda.dll"]
+    "name",
+    [
+        "/opt/cuda/lib64/libcudart.so.12",
+        "libnvidia-ml.so.1",
+        "libnccl.so.2",
+        "nvcuda.dll",
+        "libcudart.so.%d",
+        "libcuda",
+    ],
 )
 def test_library_name_that_cannot_follow_is_reported(name: str) -> None:
     outcome = rules_on(f'int n;\nvoid* h = dlopen("{name}", 1);\n', "a.cpp")
@@ -283,11 +291,21 @@ def test_member_that_hip_lacks_is_reported() -> None:
         ("static_assert(16 == cudaDevAttrMultiProcessorCount);", ["enum-value"]),
         ("static_assert(static_cast<int>(cudaErrorInvalidValue) == 1);", []),
         ("cudaMemcpy(a, b, n, (cudaMemcpyKind)2);", []),
+        ("CUdevice_attribute a = 75;", ["enum-number"]),
+        ("CUdevice_attribute a;  f(a == 16);", ["enum-number"]),
+        ("cudaMemcpyKind k = 2;", []),
+        ("CUdevice_attribute a = b; int n = 16;", []),
         ("if (v == cudaDevAttrMultiProcessorCount) f(16);", []),
     ],
 )
 def test_numbers_for_enumerators(line: str, found: list[str]) -> None:
     assert rules_on(f"{line}\n", "a.cpp").at(1) == found
+
+
+def test_member_of_an_enumeration_compared_with_a_number_follows_the_release() -> None:
+    text = "bool f(cudaPointerAttributes* a) {\n  return a->type == 2 || a->device == 2;\n}\n"
+    assert rules_on(text, "a.cpp", "5.7").places("enum-number") == [(2, 21, "2")]
+    assert not rules_on(text, "a.cpp", "6.4").findings
 
 
 def test_calls_that_hip_takes_with_fewer_arguments_are_reported() -> None:
@@ -306,8 +324,15 @@ def test_merged_case_labels_overloads_and_specialisations() -> None:
         "inline int of(cudaStream_t c) { return 3; }\n"
         "template <> struct Name<CUstream> { };\n"
         "template <> struct Name<cudaStream_t> { };\n"
+        "template <> int code<CUresult>() { return 1; }\n"
+        "template <> int code<cudaError_t>() { return 2; }\n"
     )
-    assert [p[0] for p in rules_on(text, "a.cpp").places("merged-names")] == [3, 6, 9]
+    assert [p[0] for p in rules_on(text, "a.cpp").places("merged-names")] == [3, 6, 9, 11]
+
+
+def test_list_macro_with_entries_that_become_one_is_reported() -> None:
+    text = "#define ALL(X) X(CUDA_ERROR_NOT_READY) \\\n  X(cudaErrorNotReady) X(CUDA_SUCCESS)\n"
+    assert rules_on(text, "a.cpp").places("merged-names") == [(2, 5, "cudaErrorNotReady")]
 
 
 def test_versioned_lookup_is_reported_at_the_call() -> None:
