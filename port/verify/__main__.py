@@ -11,7 +11,7 @@ from port.cli import run
 from port.errors import ExitCode, InputError, PortError
 from port.policy import PLATFORMS, load
 from port.verify import Report, verify, verify_sources
-from port.verify.report import SCHEMA
+from port.verify.report import SCHEMA, printable
 
 
 @click.command(
@@ -99,7 +99,7 @@ def command(
                 )
             )
         except PortError as error:
-            click.echo(f"error: {error}", err=True)
+            click.echo(printable(f"error: {error}"), err=True)
             status = max(status, error.exit_code)
             continue
         reports.append(report)

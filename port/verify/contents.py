@@ -119,6 +119,8 @@ def open_target(target: str, *, installed: bool = False) -> Contents:
     With `installed` it is a distribution's name even where a path of that name exists.
     Raises InputError for anything else and for damaged files, LimitError for bombs.
     """
+    if not target:
+        raise InputError("an empty name is no target")
     path = Path(target)
     if installed or not path.exists():
         return _distribution(target)
@@ -127,6 +129,8 @@ def open_target(target: str, *, installed: bool = False) -> Contents:
         _look(contents, _folder(path))
         _texts(contents)
         return contents
+    if not path.is_file():
+        raise InputError(f"{target}: neither a file nor a folder")
     try:
         with path.open("rb") as file:
             head = file.read(4)

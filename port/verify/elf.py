@@ -15,7 +15,7 @@ from elftools.elf.elffile import ELFFile
 
 from port.verify.facts import CUDART_MARKERS, DEVICE_MACHINES, DeviceSection, Elf, Undefined
 from port.verify.fatbin import CONTAINER_MAGIC, DeviceCode, read_fatbin
-from port.verify.offload import PACKED_MAGIC, PLAIN_MAGIC, read_bundles
+from port.verify.offload import GFX_MACHINES, PACKED_MAGIC, PLAIN_MAGIC, read_bundles
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,17 +40,6 @@ _MAX_NAME = 1 << 16
 _CHUNK = 1 << 22
 _PF_X, _SHF_ALLOC, _SHF_EXECINSTR = 1, 2, 4
 _DF_TEXTREL = 4
-
-# LLVM's AMDGPU user guide, table of e_flags' EF_AMDGPU_MACH.
-_GFX = {
-    0x28: "gfx801", 0x29: "gfx802", 0x2A: "gfx803", 0x2B: "gfx810", 0x2C: "gfx900", 0x2D: "gfx902",
-    0x2E: "gfx904", 0x2F: "gfx906", 0x30: "gfx908", 0x31: "gfx909", 0x32: "gfx90c", 0x33: "gfx1010",
-    0x34: "gfx1011", 0x35: "gfx1012", 0x36: "gfx1030", 0x37: "gfx1031", 0x38: "gfx1032",
-    0x39: "gfx1033", 0x3D: "gfx1035", 0x3E: "gfx1034", 0x3F: "gfx90a", 0x40: "gfx940",
-    0x41: "gfx1100", 0x42: "gfx1013", 0x43: "gfx1150", 0x44: "gfx1103", 0x45: "gfx1036",
-    0x46: "gfx1101", 0x47: "gfx1102", 0x48: "gfx1200", 0x4A: "gfx1151", 0x4B: "gfx941",
-    0x4C: "gfx942", 0x4E: "gfx1201", 0x4F: "gfx950",
-}  # fmt: skip
 
 
 class UnreadableError(Exception):
@@ -300,8 +289,8 @@ class _Reader:
         if self._machine == "EM_CUDA":
             version = self._file["e_ident"]["EI_ABIVERSION"]
             found.add(f"sm_{flags >> 8 & 0xFF if version >= 8 else flags & 0xFF}")
-        elif flags & 0xFF in _GFX:
-            found.add(_GFX[flags & 0xFF])
+        elif flags & 0xFF in GFX_MACHINES:
+            found.add(GFX_MACHINES[flags & 0xFF])
         else:
             found.notes.append(f"AMDGPU machine {flags & 0xFF:#x} is not known")
         return self._section("(whole file)", (0, 0, self._size, 1), found)

@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 
 PLAIN_MAGIC = b"__CLANG_OFFLOAD_BUNDLE__"
 PACKED_MAGIC = b"CCOB"
+# LLVM's AMDGPU user guide, table of e_flags' EF_AMDGPU_MACH.
+GFX_MACHINES = {
+    0x28: "gfx801", 0x29: "gfx802", 0x2A: "gfx803", 0x2B: "gfx810", 0x2C: "gfx900", 0x2D: "gfx902",
+    0x2E: "gfx904", 0x2F: "gfx906", 0x30: "gfx908", 0x31: "gfx909", 0x32: "gfx90c", 0x33: "gfx1010",
+    0x34: "gfx1011", 0x35: "gfx1012", 0x36: "gfx1030", 0x37: "gfx1031", 0x38: "gfx1032",
+    0x39: "gfx1033", 0x3D: "gfx1035", 0x3E: "gfx1034", 0x3F: "gfx90a", 0x40: "gfx940",
+    0x41: "gfx1100", 0x42: "gfx1013", 0x43: "gfx1150", 0x44: "gfx1103", 0x45: "gfx1036",
+    0x46: "gfx1101", 0x47: "gfx1102", 0x48: "gfx1200", 0x4A: "gfx1151", 0x4B: "gfx941",
+    0x4C: "gfx942", 0x4E: "gfx1201", 0x4F: "gfx950",
+}  # fmt: skip
+
 _HEAD_ROOM = 1 << 16  # bytes of an unpacked bundle that are looked at: its table of entries
 _MAX_ENTRIES = 4096
 _MAX_ID = 4096

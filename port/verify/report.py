@@ -66,6 +66,14 @@ def failed(
     )
 
 
+def printable(text: str) -> str:
+    """`text` on one line, with nothing in it that a terminal would obey or could not show."""
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """All verdicts on one target. `platform` is None where files of several platforms are mixed."""
@@ -114,4 +122,4 @@ class Report:
         lines.append(
             f"{self.target}: {verdict}, {failed_count} of {len(self.checks)} checks failed"
         )
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -220,6 +221,23 @@ def test_installed_distribution_is_found_by_name(tmp_path, monkeypatch):
     assert done.status == 1
     assert "demo-twin" in done.out
     assert "pip uninstall" in done.out
+
+
+def test_names_in_a_target_cannot_write_to_the_terminal(tmp_path):
+    path = w.wheel(tmp_path, {"demo/\x1b[2J\nok.so": b"not ELF"}, tag="py3-none-any")
+    done = run(str(path))
+    assert done.status == 1
+    assert "\x1b" not in done.out
+    assert "\\x1b[2J\\nok.so" in done.out
+    done = run(str(tmp_path / "no\nsuch.whl"))
+    assert done.status == 2
+    assert done.err.count("\n") == 1
+
+
+def test_pipe_is_no_target(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    assert run(str(tmp_path / "pipe")).status == 2
+    assert run("").status == 2
 
 
 def test_unknown_name_is_exit_2():
