@@ -43,16 +43,19 @@ class Source:
         return lexer.lex(self.data)
 
     def forget(self) -> None:
-        """Drop what was computed and can be again, except for the tokens: a tree has many files."""
-        for name in self.__dict__.keys() - {"path", "data", "tokens"}:
+        """Drop most of what was computed and can be again: a tree has many files."""
+        for name in self.__dict__.keys() - {"path", "data", "tokens", "names"}:
             del self.__dict__[name]
 
     def text(self, index: int) -> bytes:
         """The spelling of token `index` with line splices taken out; empty past either end."""
         tokens = self.tokens
-        if not 0 <= index < len(tokens.kinds):
+        if index < 0:
             return b""
-        text = self.data[tokens.starts[index] : tokens.ends[index]]
+        try:
+            text = self.data[tokens.starts[index] : tokens.ends[index]]
+        except IndexError:
+            return b""
         return (
             _SPLICE.sub(b"", text) if b"\n" in text and tokens.kinds[index] != lexer.RAW else text
         )
