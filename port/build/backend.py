@@ -79,8 +79,9 @@ def get_requires_for_build_sdist(config_settings: Settings = None) -> list[str]:
 def _requires(hook: str, config_settings: Settings) -> list[str]:
     import scikit_build_core.build as skbuild  # noqa: PLC0415
 
-    from port.build import choose, toolchains  # noqa: PLC0415
+    from port.build import choose, configure, toolchains  # noqa: PLC0415
 
+    configure.be_patient()
     with _errors():
         request = choose.request(Path.cwd(), os.environ)
         own = toolchains.requirements(request, os.environ)

@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     Settings = Mapping[str, list[str] | str]
 
 
+def be_patient() -> None:
+    """On a busy machine `cmake --version` takes longer than the 5 seconds that scikit-build-core
+    waits before it decides that there is no CMake.
+    """
+    from scikit_build_core import program_search  # noqa: PLC0415 - only builds need it
+
+    program_search.BASE_TIMEOUT = 60
+
+
 @contextlib.contextmanager
 def prepared(
     hook: str, tree: Path, config_settings: Settings | None
@@ -31,6 +40,7 @@ def prepared(
     """The scikit-build-core hook and its settings, with the distribution's name in place."""
     import scikit_build_core.build as skbuild  # noqa: PLC0415 - only builds need it
 
+    be_patient()
     request = choose.request(tree, os.environ)
     settings = dict(config_settings or {})
     if hook == "build_sdist":
