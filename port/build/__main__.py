@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--toolchain", type=click.Choice(SOURCES), help="Where it may come from."),
         click.option("--rocm", help="A ROCm release, such as 6.4."),
         click.option("--cross", is_flag=True, help="Build for GPUs that this machine lacks."),
-        click.option("--release", is_flag=True, help="Host code by zig, for glibc 2.28."),
+        click.option("--release", is_flag=True, help="For an index: the oldest tag there is."),
     ):
         function = option(function)
     return function
@@ -49,10 +50,12 @@ def _request(
         "GPU_TOOLCHAIN": toolchain,
         "GPU_ROCM_RELEASE": _release(rocm),
         "GPU_CROSS_BUILD": "1" if cross else None,
-        "GPU_HOST_COMPILER": "zig" if release else None,
     }
     environ = {**os.environ, **{name: value for name, value in given.items() if value}}
-    return choose.request(tree, environ)
+    request = choose.request(tree, environ)
+    # Kernels come from the vendor's compiler with the system's C++ library, and zig links another.
+    host = "zig" if release and request.platform == "cpu" else request.host
+    return replace(request, release=release, host=host)
 
 
 def _release(text: str | None) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from platform import machine
 from typing import TYPE_CHECKING
 
 from port.errors import InputError
@@ -20,13 +21,17 @@ HOSTS = ("system", "zig")
 """The C++ compiler of host code: the system's, or zig with glibc 2.28 as the floor."""
 
 
+TAGS = {"system": "manylinux_2_34", "zig": "manylinux_2_28"}
+"""The tags of releases: zig has the C library of any age, Debian 12's compiler that of 2.34."""
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """The choices of one build.
 
     `architectures` is the text of GPU_ARCHITECTURES, or None for the defaults. `rocm` is the ROCm
     release wanted (`6.4`), or None for whichever is found. `cross` builds for GPUs that this
-    machine does not have.
+    machine does not have. `release` demands the platform tag of a release (`TAGS`).
     """
 
     platform: str
@@ -35,6 +40,12 @@ class Request:
     rocm: str | None = None
     cross: bool = False
     host: str = "system"
+    release: bool = False
+
+    @property
+    def tag(self) -> str:
+        """The platform tag that has to be reached, or "auto" for the oldest that there is."""
+        return f"{TAGS[self.host]}_{machine()}" if self.release else "auto"
 
     @classmethod
     def read(cls, platform: str, environ: Mapping[str, str]) -> Request:
@@ -49,13 +60,19 @@ class Request:
                 f"GPU_PLATFORM={platform!r}: wanted one of {', '.join(PLATFORMS)}; "
                 "set it to the platform to build for"
             )
+        host = _one_of(environ, "GPU_HOST_COMPILER", HOSTS)
+        if host == "zig" and platform != "cpu":
+            raise InputError(
+                f"GPU_HOST_COMPILER=zig: not for {platform}, whose kernels come from the vendor's "
+                "compiler and are bound to the system's C++ library; unset it"
+            )
         return cls(
             platform=platform,
             architectures=environ.get("GPU_ARCHITECTURES") or None,
             source=_one_of(environ, "GPU_TOOLCHAIN", SOURCES),
             rocm=environ.get("GPU_ROCM_RELEASE") or None,
             cross=_flag(environ, "GPU_CROSS_BUILD"),
-            host=_one_of(environ, "GPU_HOST_COMPILER", HOSTS),
+            host=host,
         )
 
     def environment(self) -> dict[str, str]:

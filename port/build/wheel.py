@@ -26,9 +26,6 @@ class BuildError(PortError):
     """A step of the build that failed; the step's own words are above it."""
 
 
-RELEASE_TAG = "manylinux_2_28_x86_64"
-
-
 def make(tree: Path, request: Request, output: Path, say: Callable[[str], None]) -> Path:
     """Build the wheel of `request` from `tree`, repair it, verify it, and move it into `output`.
 
@@ -49,8 +46,7 @@ def make(tree: Path, request: Request, output: Path, say: Callable[[str], None])
         built = _build(tree, stage / "built", environ)
         say(f"repairing {built.name}")
         rules = policy.load(request.platform)
-        tag = "auto" if request.host == "system" else RELEASE_TAG
-        repaired = repair.repair(built, stage / "repaired", rules, tag=tag)
+        repaired = repair.repair(built, stage / "repaired", rules, tag=request.tag)
         say(f"verifying {repaired.name}")
         judge = [sys.executable, "-m", "port.verify", str(repaired), "--before", str(built)]
         _run(

@@ -48,6 +48,6 @@ def environment(folder: Path) -> dict[str, str]:
     return {
         "CC": str(folder / "zig-cc"),
         "CXX": str(folder / "zig-c++"),
-        "AR": str(folder / "zig-ar"),
-        "RANLIB": str(folder / "zig-ranlib"),
+        # CMake takes the compilers from the environment, but not these.
+        "CMAKE_ARGS": f"-DCMAKE_AR={folder / 'zig-ar'} -DCMAKE_RANLIB={folder / 'zig-ranlib'}",
     }

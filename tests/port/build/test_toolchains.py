@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -106,10 +107,19 @@ def test_a_request_survives_the_environment():
         "GPU_TOOLCHAIN": "packages",
         "GPU_ROCM_RELEASE": "6.4",
         "GPU_CROSS_BUILD": "1",
-        "GPU_HOST_COMPILER": "zig",
     }
     asked = ask("rocm", **environ)
     assert ask("rocm", **asked.environment()) == asked
+
+
+def test_zig_is_for_wheels_without_kernels():
+    zig = ask("cpu", GPU_HOST_COMPILER="zig")
+    assert ask("cpu", **zig.environment()) == zig
+    assert zig.tag == "auto"
+    assert replace(zig, release=True).tag.startswith("manylinux_2_28_")
+    assert replace(ask("rocm"), release=True).tag.startswith("manylinux_2_34_")
+    with pytest.raises(InputError, match="not for rocm"):
+        ask("rocm", GPU_HOST_COMPILER="zig")
 
 
 def test_the_platform_of_an_sdist_is_its_name(tmp_path):
