@@ -35,6 +35,7 @@ _FOLDERS = ("/lib/{m}", "/usr/lib/{m}", "/lib64", "/usr/lib64", "/lib", "/usr/li
 _TRIPLES = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
 
 CUDA_RUNTIME = "the CUDA runtime"
+_HIDE = "link with a version script: { global: PyInit_*; local: *; };"
 # Names of libraries that modules often link statically: exported, they answer for each other.
 CLASHES: dict[str, re.Pattern[str]] = {
     "OpenSSL": re.compile(
@@ -42,7 +43,9 @@ CLASHES: dict[str, re.Pattern[str]] = {
     ),
     "the C++ runtime": re.compile(
         r"__cxa_(throw|begin_catch|end_catch|allocate_exception|rethrow|guard_acquire)"
-        r"|__gxx_personality_v0|_ZSt(4cout|4cerr|3cin|9terminatev)|_ZNSt8ios_base4InitC[12]Ev"
+        r"|__gxx_personality_v0|_ZSt(4cout|4cerr|3cin|9terminatev|\d+__throw_\w+)"
+        r"|_ZNK?St(9exception|9bad_alloc|8bad_cast|13runtime_error|11logic_error|6locale|8ios_base"
+        r"|6thread|9type_info)[A-Z0-9]\w*"
     ),
     "zlib": re.compile(r"(inflate|deflate)(Init2?_|End|Reset)?|adler32|crc32"),
     "curl": re.compile(r"curl_(easy|multi|global)_\w+"),
@@ -223,33 +226,45 @@ def exports(case: Case) -> Iterator[Check]:
     """V18: an extension module exports its entry point, not the libraries inside it."""
     wrong = False
     modules = {name: elf for name, elf in case.natives.items() if elf.is_extension}
-    allowed = case.policy.exports_allowed
     for name, elf in modules.items():
-        if allowed is not None:
-            extra = sorted(symbol for symbol in elf.exported if not matches(symbol, allowed))
-            if extra:
-                wrong = True
-                yield failed(
-                    "V18",
-                    f"exports {len(extra)} symbols besides {listing(allowed)}: {listing(extra, 5)}",
-                    "link with a version script: { global: PyInit_*; local: *; };",
-                    name,
-                )
-            continue
-        for library, pattern in CLASHES.items():
-            if library == CUDA_RUNTIME and not elf.static_cudart:
-                continue  # functions of these names that are the module's own
-            found = [s for s, weak in elf.exported.items() if not weak and pattern.fullmatch(s)]
-            if found:
-                wrong = True
-                yield failed(
-                    "V18",
-                    f"exports {len(found)} symbols of {library}, which is linked into it "
-                    f"({listing(sorted(found), 4)}): other modules of the process may be bound "
-                    "to them",
-                    "link with -Wl,--exclude-libs,ALL or a version script",
-                    name,
-                )
+        for check in (*_clashing(case, name, elf), *_leaking(case, name, elf)):
+            wrong = True
+            yield check
     if not wrong:
         count = sum(len(elf.exported) for elf in modules.values())
         yield passed("V18", f"{len(modules)} extension modules export {count} symbols")
+
+
+def _clashing(case: Case, name: str, elf: Elf) -> Iterator[Check]:
+    """Symbols of well-known libraries, unless the policy says which symbols may be exported."""
+    if case.policy.exports_allowed is not None:
+        return
+    for library, pattern in CLASHES.items():
+        if library == CUDA_RUNTIME and not elf.static_cudart:
+            continue  # functions of these names that are the module's own
+        found = [s for s, weak in elf.exported.items() if not weak and pattern.fullmatch(s)]
+        if found:
+            yield failed(
+                "V18",
+                f"exports {len(found)} symbols of {library}, which is linked into it "
+                f"({listing(sorted(found), 4)}): other modules of the process may be bound to them",
+                _HIDE,
+                name,
+            )
+
+
+def _leaking(case: Case, name: str, elf: Elf) -> Iterator[Check]:
+    """All others but the entry point: an error where the policy says so, for strangers a hint."""
+    allowed = case.policy.exports_allowed
+    if allowed is None and case.strict:
+        return
+    wanted = allowed if allowed is not None else ("PyInit_*",)
+    extra = sorted(symbol for symbol in elf.exported if not matches(symbol, wanted))
+    if extra:
+        yield failed(
+            "V18",
+            f"exports {len(extra)} symbols besides {listing(wanted)}: {listing(extra, 5)}",
+            _HIDE,
+            name,
+            severity="error" if allowed is not None else "warning",
+        )

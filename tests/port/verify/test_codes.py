@@ -145,7 +145,8 @@ def v20(folder):
 
 
 def v21(folder):
-    return cuda_with(folder, exported=["PyInit__C", "monarch_standin"]), {}
+    stand_in = w.elf(soname="libfake.so.1", exported=["monarch_standin"])
+    return w.wheel(folder, {"demo/_C.so": w.cuda_module(), "demo/libfake.so.1": stand_in}, CUDA), {}
 
 
 def v22(folder):
@@ -190,6 +191,7 @@ def test_own_distribution_is_held_to_its_whole_policy(platform, tmp_path):
     module = {"cuda": w.cuda_module, "rocm": w.hip_module, "cpu": w.cpu_module}[platform]
     clean = w.wheel(tmp_path, {"monarch/_C.so": module()}, f"monarch-{platform}")
     assert failing(verify(clean)) == set()
+    assert verify(clean, policy=load(platform)).ok
     leaking = w.wheel(
         tmp_path, {"monarch/_C.so": module(exported=["PyInit__C", "_Zleak"])}, f"monarch-{platform}"
     )
@@ -232,6 +234,8 @@ def test_policy_file_demands_what_it_says(tmp_path):
     [
         (["SSL_new"], {}, {"V18"}),
         (["__cxa_throw"], {}, {"V18"}),
+        (["_ZNSt8ios_base4InitC1Ev", "_ZSt20__throw_length_errorPKc"], {}, {"V18"}),
+        (["_ZNKSt4hashI3FooEclERKS0_"], {}, set()),
         (["inflateInit2_"], {}, {"V18"}),
         (["cudaMalloc"], {}, {"V18"}),
         (["cudaMalloc"], {"rodata": b"", "device": None, "wrapper": None}, set()),
@@ -246,6 +250,13 @@ def test_exports_that_clash_are_those_of_libraries_inside(symbols, changes, code
     library = w.elf(exported=symbols, soname="libdemo.so")
     path = w.wheel(tmp_path, {"demo/libdemo.so": library}, CPU)
     assert failing(verify(path)) == set()
+
+
+def test_other_exports_of_strangers_are_a_warning(tmp_path):
+    path = cuda_with(tmp_path, exported=["PyInit__C", "demo_run"])
+    report = verify(path)
+    assert failing(report) == {"V18"}
+    assert report.ok
 
 
 def test_moved_device_code_is_seen_by_the_wrapper_that_points_at_it(tmp_path):
