@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.port.hipify.conversion import HEADERS_VARIABLE, Case, cases, convert
 
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
 HERE = Path(__file__).resolve().parent
 CASES = cases(HERE / "cases")
+_REPORT = re.compile(r"r0*(\d+)-")
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case.folder.name for case in CASES])
+def _of_report(case: Case) -> ParameterSet:
+    """The case; a folder named r07-… is that of field report 7."""
+    number = _REPORT.match(case.folder.name)
+    marks = [pytest.mark.report(number[1])] if number else []
+    return pytest.param(case, id=case.folder.name, marks=marks)
+
+
+@pytest.mark.parametrize("case", [_of_report(case) for case in CASES])
 def test_conversion_is_as_the_case_says(case: Case, tmp_path: Path) -> None:
     source = case.folder / "src"
     before = _bytes_of(source)
