@@ -104,3 +104,25 @@ def test_a_function_type_has_the_prototype_of_its_version():
 )
 def test_a_looked_up_symbol_is_a_function_with_the_same_calling_sequence(name, symbol):
     assert Mapping("6.4").lookup(name).symbol == symbol
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "how"),
+    [
+        ("__syncwarp", "6.4", "compat"),
+        ("__syncwarp", "7.1", "plain"),
+        ("__reduce_add_sync", "6.4", "compat"),
+        ("__reduce_add_sync", "7.1", "plain"),
+        ("__dp4a", "7.1", "compat"),
+        ("__trap", "5.2", "compat"),
+    ],
+)
+def test_device_calls_are_carried_until_hip_has_them(name, release, how):
+    assert Mapping(release).lookup(name).how == how
+
+
+def test_device_calls_exist_for_a_compiler_of_device_code_alone():
+    text = text_of("__dp4a", "__syncwarp")
+    assert text.index("#include <hip/hip_runtime.h>") < text.index("PORT_DEVICE int portDp4a")
+    before = text.index("#if defined(__HIP__)", text.index("#define PORT_DEVICE static inline\n"))
+    assert before < text.index("PORT_DEVICE int portDp4a")
