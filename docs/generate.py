@@ -14,7 +14,7 @@ from port.errors import ExitCode
 from port.hipify import findings, rules
 from port.hipify.cli import main as hipify
 from port.verify import checks, report, sources
-from port.verify.__main__ import command as verify
+from port.verify.command import command as verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _COMMANDS = {
     "hipify": ("port.hipify.cli", "main"),
     "platform": ("port.platform", "command"),
-    "verify": ("port.verify.__main__", "command"),
+    "verify": ("port.verify.command", "command"),
 }
 
 

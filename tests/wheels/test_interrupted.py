@@ -31,7 +31,7 @@ STEPS = {
         "        made[0].replace(",
         f"        {DIE}\n        made[0].replace(",
     ),
-    "while verifying": ("port/verify/__main__.py", "import click", f"import click\n{DIE}"),
+    "while verifying": ("port/verify/command.py", "import click", f"import click\n{DIE}"),
     "before the wheel is moved into place": (
         "port/build/wheel.py",
         "        repaired.replace(",

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from port.cli import run as run_command
-from port.verify.__main__ import command
+from port.verify.command import command
 
 
 @dataclass(frozen=True)
