@@ -17,7 +17,9 @@ def tests(session: nox.Session) -> None:
     for platform in built.PLATFORMS:
         session.install(*_toolchain(session, platform))
     session.run("python", "-m", "ci.built")
-    session.run("pytest", *session.posargs)
+    # A file is one worker's, so that what a module of tests builds is built once.
+    workers = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
+    session.run("pytest", *workers, *session.posargs)
 
 
 def _toolchain(session: nox.Session, platform: str) -> list[str]:
