@@ -60,7 +60,7 @@ bool crc32c_has_instruction() noexcept {
   return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_SSE4_2) != 0;
 }
 
-__attribute__((target("sse4.2"))) std::uint32_t crc32c_instruction(
+__attribute__((target("sse4.2,crc32"))) std::uint32_t crc32c_instruction(
     Bytes bytes, std::uint32_t before) noexcept {
   std::uint64_t crc = ~before;
   while (bytes.size() >= 8) {
