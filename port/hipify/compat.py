@@ -119,8 +119,11 @@ def find(name: str, mapping: Mapping) -> Piece | None:
     written = _written().get(name)
     if written is not None and _in_force(written, mapping.release):
         needs = tuple(written.get("needs", ()))
-        text = _PLACE.sub(lambda match: mapping.target_of(match[1]) or match[1], written["text"])
-        return Piece(written["target"], text, needs, written.get("note", ""))
+        target, text = (
+            _PLACE.sub(lambda match: mapping.target_of(match[1]) or match[1], written[each])
+            for each in ("target", "text")
+        )
+        return Piece(target, text, needs, written.get("note", ""))
     if name in _ADDRESS_NAMES:
         return Piece(ADDRESS, _ADDRESS_TEXT)
     if base in _COPIED:

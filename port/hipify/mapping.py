@@ -148,7 +148,8 @@ class Mapping:
         if piece is None:
             return None
         kind = self.cuda.kind(name) or "name"
-        return Entry(name, piece.target, kind, "compat", note=piece.note, symbol=piece.symbol)
+        symbol = piece.symbol or (piece.target if piece.target in self.hip else None)
+        return Entry(name, piece.target, kind, "compat", note=piece.note, symbol=symbol)
 
     def renamed(self, name: str) -> Entry | None:
         """What a rename alone makes of `name`, without the compat header."""

@@ -44,7 +44,7 @@ _SYMBOL = {
 }
 
 _NULL = frozenset((b"nullptr", b"NULL", b"0", b"__null"))
-_CASTS = frozenset((b"reinterpret_cast", b"static_cast", b"const_cast", b"HIP_SYMBOL"))
+_CASTS = frozenset((b"reinterpret_cast", b"static_cast", b"const_cast"))
 _C_SUFFIXES = (".c", ".h")
 
 
@@ -89,8 +89,12 @@ def _argument(unit: Unit, index: int, place: int) -> range | None:
 def _is_pointer(unit: Unit, argument: range) -> bool:
     """Whether the argument is cast already, null, or plainly a parameter of a declaration."""
     first = unit.text(argument[0])
-    if first in _CASTS or (len(argument) == 1 and first in _NULL):
+    if first == b"HIP_SYMBOL" or (len(argument) == 1 and first in _NULL):
         return True
+    if first in _CASTS:
+        # A cast to a type of kernel is no cast to an untyped pointer.
+        words = [unit.text(index) for index in argument]
+        return b"void" in words[: words.index(b"(")] if b"(" in words else True
     if unit.kind(argument[0]) == NUMBER:
         return True
     if first == b"(" and unit.text(argument[0] + 1) in (b"const", b"void", b"char"):

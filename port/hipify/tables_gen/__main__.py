@@ -31,7 +31,10 @@ _STUBS = {
 # Header trees that are namespaces of templates: their file names are listed, nothing is read.
 _LISTED_ONLY = re.compile(r"(cccl/)?(cub|thrust|cuda|nv|hipcub)/")
 _HEADER = re.compile(r"\.(h|hpp|cuh|inl)$|^(cccl/)?(cuda|nv)/[\w/]+$")
-_DETAIL = re.compile(r"(^|/)(__\w+|detail|details|amd_detail|nvidia_detail|nvtxDetail|impl)/")
+# Headers of other makers that NVIDIA's packages bring along are not CUDA's.
+_DETAIL = re.compile(
+    r"^(CL|Openacc|Openmp)/|(^|/)(__\w+|detail|details|amd_detail|nvidia_detail|nvtxDetail|impl)/"
+)
 
 # What every C and C++ program has; CUDA's headers declare it again for device code.
 _STANDARD = (

@@ -126,3 +126,11 @@ def test_device_calls_exist_for_a_compiler_of_device_code_alone():
     assert text.index("#include <hip/hip_runtime.h>") < text.index("PORT_DEVICE int portDp4a")
     before = text.index("#if defined(__HIP__)", text.index("#define PORT_DEVICE static inline\n"))
     assert before < text.index("PORT_DEVICE int portDp4a")
+
+
+def test_the_general_product_takes_a_data_type_for_its_computation():
+    for release, name in (("6.4", "hipblasGemmEx_v2"), ("7.1", "hipblasGemmEx")):
+        assert Mapping(release).lookup("cublasGemmEx").target == name
+        text = text_of("cublasGemmEx", release=release)
+        assert f"return {name}(" in text
+        assert "hipDataType compute" in text

@@ -385,3 +385,11 @@ def test_build_files_are_read_for_flags() -> None:
     ]
     assert is_build_file("sub/setup.py")
     assert not is_build_file("sub/setup.py.txt")
+
+
+def test_a_cast_to_a_type_of_kernel_is_still_made_an_untyped_pointer():
+    call = "cudaFuncSetAttribute({}, cudaFuncAttributeMaxDynamicSharedMemorySize, n);"
+    found = rules_on("void f(int n) { " + call.format("reinterpret_cast<kernel_t>(k)") + " }\n")
+    assert "reinterpret_cast<const void*>(reinterpret_cast<kernel_t>(k))" in found.text
+    found = rules_on("void f(int n) { " + call.format("reinterpret_cast<const void*>(k)") + " }\n")
+    assert found.text.count("reinterpret_cast") == 1
