@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,10 @@ CASES = [case for path in _SOURCES for case in _CASE.findall(path.read_text(enco
 
 @pytest.fixture(scope="session")
 def program() -> Path:
+    # cmake and ninja are this interpreter's, whatever the system brings.
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     for command in cpp.TESTS.commands():
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environ)
         assert done.returncode == 0, done.stdout + done.stderr
     return cpp.TESTS.folder / "core_tests"
 
