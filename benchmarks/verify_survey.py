@@ -173,7 +173,8 @@ def write(parts: dict[str, str]) -> None:
     text = PAGE.read_text(encoding="utf-8")
     for name, part in parts.items():
         mark = rf"(<!-- measured: {name} -->\n).*?(<!-- end -->)"
-        text = re.sub(mark, lambda m, part=part: m[1] + part + m[2], text, flags=re.DOTALL)
+        literal = part.replace("\\", r"\\")
+        text = re.sub(mark, rf"\g<1>{literal}\g<2>", text, flags=re.DOTALL)
     PAGE.write_text(text, encoding="utf-8")
 
 
