@@ -109,7 +109,7 @@ def _declares(unit: Unit, index: int) -> bool:
         return before not in _NO_TYPES
     if before in (b"*", b"&", b"&&"):
         return _declares_pointer(unit, index, in_function=scope.in_function)
-    if before == b">":
+    if before in (b">", b">>", b">>>"):
         return True
     if before == b"," and after in (b";", b",", b"=", b"["):
         return _in_declaration_list(unit, index)
@@ -128,7 +128,7 @@ def _declares_pointer(unit: Unit, index: int, *, in_function: bool) -> bool:
         is_type = unit.kind(place - 1) == IDENT and unit.text(place - 1) not in _NO_TYPES
         follows = unit.text(index + 1) == b")" and unit.text(index + 2) in (b"(", b"[")
         return follows and (is_type or unit.text(place - 1) in (b"*", b"&", b">", b"const"))
-    if word == b">":
+    if word in (b">", b">>", b">>>"):
         return True
     if unit.kind(place) != IDENT or word in _NO_TYPES:
         return False

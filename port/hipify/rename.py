@@ -139,7 +139,7 @@ def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
     if before in (b".", b"->", b"->*", b".*"):
         return "own" if name in context.project.owned_names else ""
     if before == b"::":
-        if unit.kind(index - 2) != IDENT or unit.text(index - 2) in _NO_QUALIFIERS:
+        if not _is_qualifier(unit, index - 2):
             return ""
         qualifier = unit.text(index - 2)
         if (qualifier, name) in context.project.owned:
@@ -157,7 +157,18 @@ def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
     return ""
 
 
-_NO_QUALIFIERS = frozenset({b"return", b"else", b"case", b"using", b"throw", b"typename", b"new"})
+def _is_qualifier(unit: Unit, index: int) -> bool:
+    """Whether the token before `::` qualifies it: `mine::cudaFree`, but not `API ::cudaFree`."""
+    if unit.kind(index) != IDENT or unit.text(index) in _NO_QUALIFIERS:
+        return False
+    starts, ends = unit.tokens.starts, unit.tokens.ends
+    return not (starts[index + 1] > ends[index] and starts[index + 2] == ends[index + 1])
+
+
+_NO_QUALIFIERS = frozenset(
+    b"return else case using throw typename new delete inline static const constexpr extern "
+    b"volatile typedef struct union enum sizeof co_return virtual friend explicit".split()
+)
 
 
 def _unknown(unit: Unit, index: int) -> Iterator[Finding]:

@@ -23,6 +23,11 @@ def test_names_are_renamed_wherever_code_uses_them() -> None:
     )
 
 
+@pytest.mark.parametrize("lead", ["inline ", "EXPORT_API ", "return ", "static const ", "= ", "("])
+def test_a_name_of_the_global_namespace_after_any_word(lead: str) -> None:
+    assert output(f"{lead}::cudaError_t e;\n") == f"{lead}::hipError_t e;\n"
+
+
 def test_a_name_at_the_very_first_and_last_byte() -> None:
     assert output("cudaError_t") == "hipError_t"
     assert output("\ufeffcudaError_t") == "\ufeffhipError_t"
@@ -98,6 +103,7 @@ def test_a_cuda_name_that_stays_is_reported_at_its_place(
         "template <typename cuType> cuType one(cuType x) { return x; }\n",
         "int a, cuNext;\nint b = cuNext;\n",
         "void f() { for (auto& cuEach : all) { use(cuEach); } }\n",
+        "struct S { std::vector<Memory<int>> cudaSrcs; };\nvoid f() { cudaSrcs.clear(); }\n",
     ],
 )
 def test_a_name_that_the_project_declares_is_no_fault(text: str) -> None:
