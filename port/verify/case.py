@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from port.policy import PLATFORMS
@@ -11,7 +12,6 @@ from port.verify.words import family, labels, library_base, platform_in_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from pathlib import Path
 
     from port.policy import Policy
     from port.verify.contents import Contents
@@ -22,7 +22,7 @@ _CUDA_CALL = re.compile(r"(__)?cuda[A-Z]\w*")
 _HIP_CALL = re.compile(r"(__)?hip[A-Z]\w*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Case:
     """`strict` says that the policy was given or is the target's own: then all of it is demanded.
 
@@ -38,10 +38,10 @@ class Case:
     asked: bool
     architectures: tuple[str, ...] = ()
     before: Contents | None = None
-    sources: Path | None = None
 
-    @property
+    @cached_property
     def natives(self) -> Mapping[str, Elf]:
+        """ELF files for the host, by name."""
         return self.contents.natives
 
     @property
@@ -51,15 +51,30 @@ class Case:
         """
         return "error" if self.strict or self.asked else "warning"
 
+    @cached_property
+    def _by_library(self) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for name, elf in self.natives.items():
+            found.setdefault(name.rpartition("/")[2], name)
+            if elf.soname:
+                found.setdefault(elf.soname, name)
+        return found
+
+    @cached_property
+    def _closures(self) -> dict[str, tuple[set[str], set[str]]]:
+        return {}
+
     def bundled(self, library: str) -> str | None:
         """The file of the target that a NEEDED name means, by file name or soname."""
-        for name, elf in self.natives.items():
-            if name.rpartition("/")[2] == library or elf.soname == library:
-                return name
-        return None
+        return self._by_library.get(library)
 
     def closure(self, name: str) -> tuple[set[str], set[str]]:
         """Files of the target that `name` loads, itself included, and libraries from elsewhere."""
+        if name not in self._closures:
+            self._closures[name] = self._follow(name)
+        return self._closures[name]
+
+    def _follow(self, name: str) -> tuple[set[str], set[str]]:
         inside, outside = {name}, set[str]()
         waiting = [name]
         while waiting:

@@ -36,14 +36,15 @@ _TRIPLES = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
 
 CUDA_RUNTIME = "the CUDA runtime"
 _HIDE = "link with a version script: { global: PyInit_*; local: *; };"
-# Names of libraries that modules often link statically: exported, they answer for each other.
+# Names of libraries that modules often link statically: exported, they answer for each other. For
+# the C++ runtime none that old images link into every module to make up for an old libstdc++.
 CLASHES: dict[str, re.Pattern[str]] = {
     "OpenSSL": re.compile(
         r"(SSL|X509|EVP|CRYPTO|BIO|RSA|ASN1|OPENSSL|BN|PEM|EC_KEY|PKCS7|DTLS|TLS)_[A-Za-z]\w*"
     ),
     "the C++ runtime": re.compile(
         r"__cxa_(throw|begin_catch|end_catch|allocate_exception|rethrow|guard_acquire)"
-        r"|__gxx_personality_v0|_ZSt(4cout|4cerr|3cin|9terminatev|\d+__throw_\w+)"
+        r"|__gxx_personality_v0|_ZSt(4cout|4cerr|3cin|9terminatev)"
         r"|_ZNK?St(9exception|9bad_alloc|8bad_cast|13runtime_error|11logic_error|6locale|8ios_base"
         r"|6thread|9type_info)[A-Z0-9]\w*"
     ),
