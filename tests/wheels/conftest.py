@@ -46,14 +46,14 @@ def command(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def build(place: Path, platform: str) -> Built:
-    """Build a wheel of this checkout's sources from a copy of them in `place`."""
+def build(place: Path, platform: str, source: Path = ROOT) -> Built:
+    """Build a wheel of the sources in `source` from a copy of them in `place`."""
     tree = place / "tree"
     tree.mkdir(parents=True)
     for name in SOURCES:
-        shutil.copy2(ROOT / name, tree / name)
+        shutil.copy2(source / name, tree / name)
     for name in FOLDERS:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(source / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     command(tree, "wheel", "--platform", platform, "--cross")
     (wheel,) = tree.glob("dist/*.whl")
     runtime_path = command(tree, "runtime-path", "--platform", platform).strip()
@@ -67,5 +67,7 @@ def rocm(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def rocm_again(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("rocm-a-second-and-longer-name"), "rocm")
+def rocm_again(rocm, tmp_path_factory):
+    """The same sources once more, in a folder with another name."""
+    place = tmp_path_factory.mktemp("rocm-a-second-and-longer-name")
+    return build(place, "rocm", source=rocm.tree)
