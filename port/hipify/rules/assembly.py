@@ -21,6 +21,8 @@ _WORDS = (b"asm", b"__asm", b"__asm__")
 _QUALIFIERS = frozenset((b"volatile", b"__volatile__", b"__volatile", b"goto", b"inline"))
 _HOST_PROCESSORS = (b"__x86_64__", b"__aarch64__", b"__i386__", b"_M_X64", b"__arm__")
 _PTX = re.compile(
+    rb"\b(?:ld|st|mov|cvta?|atom|red|bar|membar|fence|cp|mma|wmma|shfl|vote|prmt|lop3|bf[ei]|setp|selp"
+    rb"|mad|wgmma|tcgen05|mbarrier|griddepcontrol|nanosleep|prefetchu?|ldmatrix|stmatrix)\.|"
     rb"\b[a-z][a-z0-9]*(?:::[a-z]+)?\.[a-z][a-z0-9_:]*(?:[. \t;]|$)"
     rb"|%%?(?:laneid|warpid|nwarpid|smid|nsmid|globaltimer|clock|clock64|lanemask_\w+|n?ctaid|n?tid"
     rb"|gridid|dynamic_smem_size|total_smem_size|cluster\w*)\b|\.reg\b|\.pred\b"

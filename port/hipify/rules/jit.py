@@ -25,6 +25,7 @@ _ARCHITECTURE = re.compile(
     rb"(?:^|[\s\"=])-{1,2}(?:gpu-architecture|gpu-code|arch|code|gencode)\b"
     rb"|(?:^|[^A-Za-z0-9_])(?:compute|sm|lto)_[0-9{%]|(?:compute|sm)_$"
 )
+_WHOLE_OPTION = re.compile(rb'^"-{1,2}(?:gpu-architecture|arch)[= ]?(?:compute|sm)_\w*"$')
 _OPTION = re.compile(
     rb'^"-{1,2}(?:use_fast_math|maxrregcount|fmad|ftz|prec-sqrt|prec-div|device-debug|dopt|ptxas-options'
     rb"|relocatable-device-code|rdc|extra-device-vectorization|generate-line-info|lineinfo|dlto"
@@ -46,7 +47,8 @@ def rule(unit: Unit, _context: Context) -> Iterator[Finding | Edit]:
         kind = unit.kind(index)
         token = unit.tokens[index]
         text = unit.data[token.start : token.end]
-        if kind == STRING and compiles and (_ARCHITECTURE.search(text) or _OPTION.match(text)):
+        told = compiles and (_ARCHITECTURE.search(text) or _OPTION.match(text))
+        if kind == STRING and (told or _WHOLE_OPTION.match(text)):
             yield _option(unit, index, text)
             continue
         if _KERNEL_TEXT.search(text) and (kind == RAW or b"__global__" in text):

@@ -52,8 +52,8 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 name=text,
             )
             continue
-        entry = context.mapping.lookup(base) or context.mapping.lookup(text)
-        if entry is None or entry.target is None or context.hip.kind(entry.target) != "function":
+        symbol = _symbol(context, text) or _symbol(context, base)
+        if symbol is None:
             yield unit.finding(
                 "symbol-name",
                 "error",
@@ -64,4 +64,10 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
             )
             continue
         old = unit.slice(index, index + 1)
-        yield unit.edit(index, index + 1, old.replace(text.encode(), entry.target.encode()))
+        yield unit.edit(index, index + 1, old.replace(text.encode(), symbol.encode()))
+
+
+def _symbol(context: Context, name: str) -> str | None:
+    """What HIP's library exports for a CUDA function."""
+    entry = context.mapping.lookup(name)
+    return entry.symbol if entry is not None else None

@@ -68,6 +68,13 @@ def test_symbol_that_is_looked_up_is_renamed_and_data_is_kept() -> None:
     assert outcome.places("string-name") == [(4, 18, "cudaMalloc")]
 
 
+def test_symbol_is_what_the_library_exports() -> None:
+    text = 'auto f = dlsym(h, "cuMemAlloc_v2"), g = dlsym(h, "cudaGetDeviceProperties");'
+    outcome = rules_on(text, "a.cpp")
+    assert '(h, "hipMalloc")' in outcome.text
+    assert '(h, "hipGetDevicePropertiesR0600")' in outcome.text
+
+
 def test_symbol_without_counterpart_is_reported() -> None:
     outcome = rules_on('auto f = dlsym(h, "cuMulticastCreate");', "a.cpp")
     assert outcome.at(1) == ["symbol-name"]
@@ -177,6 +184,10 @@ def test_ptx_is_reported_in_kernel_files(statement: str, found: bool) -> None:
     assert ("inline-assembly" in outcome.at(1)) is found
 
 
+def test_assembly_with_pieces_from_macros_is_reported_in_headers() -> None:
+    assert rules_on('#define ST(t) asm("st." #t " [%0], %1;" :: "l"(p))\n', "a.h").at(1)
+
+
 def test_host_assembly_is_left_alone() -> None:
     text = 'void f() { __asm__ volatile("mfence" ::: "memory"); asm("rdtsc" : "=a"(x)); }\n'
     assert not rules_on(text, "a.cpp").findings
@@ -252,6 +263,11 @@ def test_jit_options_and_kernel_text() -> None:
     assert [p[2] for p in outcome.places("jit-option")] == ["-arch=sm_80", "-default-device"]
     assert [p[0] for p in outcome.places("jit-source")] == [3, 5]
     assert outcome.text == text
+
+
+def test_architecture_option_is_seen_in_any_file() -> None:
+    assert rules_on('auto o = "--gpu-architecture=compute_90";', "a.cpp").at(1) == ["jit-option"]
+    assert not rules_on('auto o = "sm_90 is a name", p = "-archive";', "a.cpp").findings
 
 
 def test_prose_about_kernels_is_left_alone() -> None:
