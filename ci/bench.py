@@ -22,9 +22,10 @@ def programs(folder: Path) -> list[Path]:
 
 
 def bench(session: nox.Session) -> None:
-    """Run the benchmarks named before any option, or all; options (--quick) go to each."""
-    names = [word for word in session.posargs if not word.startswith("-")]
-    options = [word for word in session.posargs if word.startswith("-")]
+    """Run the benchmarks named ahead of any option, or all; what follows goes to each of them."""
+    words = session.posargs
+    first = next((at for at, word in enumerate(words) if word.startswith("-")), len(words))
+    names, options = words[:first], words[first:]
     found = programs(project.ROOT / "benchmarks")
     unknown = set(names) - {path.stem for path in found}
     if unknown:
