@@ -149,8 +149,7 @@ def main(rank: int, size: int) -> None:
     for line in sys.stdin:
         name, *arguments = json.loads(line)
         say(json.dumps(getattr(world, name)(*arguments)))
-    if size > 1:
-        world.communicator.release()
+    world.communicator.release()
 
 
 if __name__ == "__main__":
