@@ -29,12 +29,12 @@ def module(tmp_path):
     """An extension module with a CUDA fat binary section, linked by the system's linker."""
     (tmp_path / "code.bin").write_bytes(w.fatbin("sm_80", "sm_90") * 40)
     (tmp_path / "c.c").write_text(
-        'const char *const markers[] = {"cudart.shm", "cudaErrorCudartUnloading"};\n'
+        'static const char *const markers[] = {"cudart.shm", "cudaErrorCudartUnloading"};\n'
         '__asm__(".section .nv_fatbin, \\"a\\"\\n.balign 8\\nfatbin:\\n'
         '.incbin \\"code.bin\\"\\n.previous\\n");\n'
         'extern const char fatbin[] __attribute__((visibility("hidden")));\n'
-        "struct { int magic, version; const void *data, *more; } wrapper\n"
-        '    __attribute__((section(".nvFatBinSegment"))) = {0x466243b1, 1, fatbin, 0};\n'
+        "static struct { int magic, version; const void *data, *more; } wrapper\n"
+        '    __attribute__((section(".nvFatBinSegment"), used)) = {0x466243b1, 1, fatbin, 0};\n'
         "const void *PyInit__C(void) { return markers; }\n",
         encoding="utf-8",
     )
