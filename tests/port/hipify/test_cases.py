@@ -14,8 +14,20 @@ from tests.port.hipify.conversion import HEADERS_VARIABLE, Case, cases, convert
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
 
+if TYPE_CHECKING:
+    from _pytest.mark import ParameterSet
+
 HERE = Path(__file__).resolve().parent
 CASES = cases(HERE / "cases")
+
+
+def _parameter(case: Case) -> ParameterSet:
+    """A case named `r07-…` shows field report 7."""
+    name = case.folder.name
+    marks = [pytest.mark.report(str(int(name[1:3])))] if name.startswith("r") else []
+    return pytest.param(case, id=name, marks=marks)
+
+
 _REPORT = re.compile(r"r0*(\d+)-")
 
 
