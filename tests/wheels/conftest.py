@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ci import built
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CMakeLists.txt", ".gitignore")
 FOLDERS = ("cmake", "port", "runtime", "native")
@@ -46,28 +48,27 @@ def command(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def build(place: Path, platform: str, source: Path = ROOT) -> Built:
-    """Build a wheel of the sources in `source` from a copy of them in `place`."""
+def build(place: Path, platform: str) -> Built:
+    """Build a wheel of this checkout's sources from a copy of them in `place`."""
     tree = place / "tree"
     tree.mkdir(parents=True)
     for name in SOURCES:
-        shutil.copy2(source / name, tree / name)
+        shutil.copy2(ROOT / name, tree / name)
     for name in FOLDERS:
-        shutil.copytree(source / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    command(tree, "wheel", "--platform", platform, "--cross")
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    command(tree, "wheel", "--platform", platform)
     (wheel,) = tree.glob("dist/*.whl")
-    runtime_path = command(tree, "runtime-path", "--platform", platform).strip()
-    return Built(wheel, tree, runtime_path)
+    return Built(wheel, tree, "")
 
 
 @pytest.fixture(scope="session")
-def rocm(tmp_path_factory):
+def rocm():
     """The ROCm wheel, against the machine's own ROCm or Debian's packages."""
-    return build(tmp_path_factory.mktemp("rocm-one"), "rocm")
+    wheel = built.wheel("rocm")
+    return Built(wheel, ROOT, command(ROOT, "runtime-path", "--platform", "rocm").strip())
 
 
 @pytest.fixture(scope="session")
-def rocm_again(rocm, tmp_path_factory):
-    """The same sources once more, in a folder with another name."""
-    place = tmp_path_factory.mktemp("rocm-a-second-and-longer-name")
-    return build(place, "rocm", source=rocm.tree)
+def rocm_elsewhere(tmp_path_factory):
+    """The same sources once more, from a folder with another name."""
+    return build(tmp_path_factory.mktemp("a-folder-with-a-longer-name"), "rocm")

@@ -1,4 +1,4 @@
-"""A wheel build that is killed at each of its steps, on a miniature tree."""
+"""Wheels of a miniature tree: killed at each step of a build, refused, and built twice."""
 
 from __future__ import annotations
 
@@ -98,3 +98,15 @@ def test_a_wheel_that_the_verifier_refuses_does_not_reach_the_folder(tmp_path):
     assert done.returncode == 1
     assert "V13" in done.stdout
     assert [entry.name for entry in (tmp_path / "dist").iterdir()] == [".lock"]
+
+
+@pytest.mark.promise("B10")
+def test_two_folders_give_the_same_file(tmp_path):
+    wheels = []
+    for name in ("a", "another-folder-with-a-longer-name"):
+        tree = miniature.tree(tmp_path / name / "tree")
+        done = run(tree, tmp_path / name / "dist")
+        assert done.returncode == 0, done.stdout + done.stderr
+        wheels += (tmp_path / name / "dist").glob("*.whl")
+    assert wheels[0].name == wheels[1].name
+    assert wheels[0].read_bytes() == wheels[1].read_bytes()
