@@ -56,7 +56,10 @@ def _clang_finds(library: str) -> bool:
 
 GXX = SystemPackage("g++", command="g++")
 GIT = SystemPackage("git", command="git")
-PYTHON_HEADERS = SystemPackage("python3-dev", file=f"{sysconfig.get_path('include')}/Python.h")
+PYTHON_HEADERS = SystemPackage(
+    f"python{sys.version_info.major}.{sys.version_info.minor}-dev",
+    file=f"{sysconfig.get_path('include')}/Python.h",
+)
 DOCTEST = SystemPackage("doctest-dev", file="/usr/include/doctest/doctest.h")
 CLANG = SystemPackage("clang", command="clang++")
 CLANG_RUNTIMES = SystemPackage(

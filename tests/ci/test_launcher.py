@@ -89,10 +89,11 @@ def test_root_gets_python_installed_and_is_told(checkout, bare):
     status, output = launch(checkout, path=bare)
     assert status == 5
     assert "installing system packages: python3 python3-venv" in output
-    assert "older than 3.11" in output
-    update, install = log.read_text(encoding="utf-8").splitlines()
+    assert "no Python >= 3.11 after all" in output
+    update, install, _, older = log.read_text(encoding="utf-8").splitlines()
     assert update.startswith("-o DPkg::Lock::Timeout=600 update")
     assert install.startswith("install -y --no-install-recommends python3 python3-venv")
+    assert older.startswith("install -y --no-install-recommends python3.11 python3.11-venv")
 
 
 def test_a_failed_apt_is_status_5_with_the_line(checkout, bare):
