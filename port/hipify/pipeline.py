@@ -46,15 +46,12 @@ def convert(unit: Unit, context: Context) -> Result:
     """Convert one file. Never raises for what the file holds."""
     findings: list[Finding] = []
     edits: list[Edit] = []
-    taken: set[int] = set()
+    taken = rewrite.Taken()
 
     def collect(made: Finding | Edit) -> None:
         if isinstance(made, Finding):
             findings.append(made)
-            return
-        span = range(made.start, max(made.end, made.start + 1))
-        if taken.isdisjoint(span):
-            taken.update(span)
+        elif taken.take(made):
             edits.append(made)
 
     if unit.data.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -121,8 +118,9 @@ def _with_headers(unit: Unit, context: Context, edits: list[Edit]) -> tuple[list
     if _needs_compat(unit, context, edits):
         edits, lines = _with_compat(unit, edits)
     if _needs_runtime(unit, context, edits):
-        edit, added = placement.ahead_of_code(unit, f"<{includes.RUNTIME}>")
-        edits, lines = _merged(edits, edit), lines + added
+        header = f"<{includes.RUNTIME}>"
+        edits, added = _beside(unit, edits, placement.ahead_of_code(unit, header), header)
+        lines += added
     return edits, lines
 
 
@@ -154,19 +152,21 @@ def _with_compat(unit: Unit, edits: list[Edit]) -> tuple[list[Edit], int]:
             made = replace(edit, text=header.encode("utf-8", "surrogateescape"))
             return [made if each is edit else each for each in edits], 0
     if vendors:
-        insertion, added = placement.after_include(unit, min(vendors).start, header)
+        place = placement.after_include(unit, min(vendors).start, header)
     else:
-        insertion, added = placement.ahead_of_code(unit, header)
-    return _merged(edits, insertion), added
+        place = placement.ahead_of_code(unit, header)
+    return _beside(unit, edits, place, header)
 
 
-def _merged(edits: list[Edit], insertion: Edit) -> list[Edit]:
-    """`edits` with an insertion, which goes before an edit or insertion at the same place."""
-    for each in edits:
-        if each.start == insertion.start:
-            text = insertion.text
-            if not text.endswith((b"\n", b" ")):
-                text += b"\n"
-            joined = replace(each, text=text + each.text)
-            return [joined if other is each else other for other in edits]
-    return [*edits, insertion]
+def _beside(
+    unit: Unit, edits: list[Edit], place: tuple[Edit, int], header: str
+) -> tuple[list[Edit], int]:
+    """`edits` with the include of `header` at `place`, and the lines that it adds.
+
+    Where another include was put there already, this one becomes the first line.
+    """
+    insertion, added = place
+    if not added and any(each.start == each.end == insertion.start for each in edits):
+        insertion, added = placement.on_top(unit, header)
+        return [insertion, *edits], added
+    return [*edits, insertion], added

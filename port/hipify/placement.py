@@ -59,6 +59,12 @@ def ahead_of_code(unit: Unit, header: str) -> tuple[Edit, int]:
         return Edit(blank, blank, _directive(header)), 0
     if comment is not None:
         return Edit(comment, comment, _directive(header) + b" "), 0
+    return on_top(unit, header)
+
+
+def on_top(unit: Unit, header: str) -> tuple[Edit, int]:
+    """An edit that includes `header` in a first line of its own, and the lines it adds."""
+    start = len(lexer.UTF8_BOM) if unit.data.startswith(lexer.UTF8_BOM) else 0
     return _own_line(unit, start, 1, header)
 
 

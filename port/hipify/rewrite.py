@@ -33,7 +33,7 @@ def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
     """
     pieces = []
     position = 0
-    for edit in sorted(settle(edits)):
+    for edit in settle(edits):
         pieces.append(data[position : edit.start])
         pieces.append(edit.text)
         old = data[edit.start : edit.end]
@@ -47,14 +47,33 @@ def apply(data: bytes, edits: Iterable[Edit]) -> bytes:
 
 def settle(edits: Iterable[Edit]) -> list[Edit]:
     """The edits to make, by position; of those that overlap, the one given first."""
-    kept: list[Edit] = []
-    taken: set[int] = set()
-    for edit in edits:
-        span = range(edit.start, max(edit.end, edit.start + 1))
-        if taken.isdisjoint(span):
-            taken.update(span)
-            kept.append(edit)
-    return sorted(kept)
+    taken = Taken()
+    return sorted(
+        (edit for edit in edits if taken.take(edit)), key=lambda each: (each.start, each.end)
+    )
+
+
+class Taken:
+    """The bytes that edits replace so far."""
+
+    def __init__(self) -> None:
+        self._bytes: set[int] = set()
+
+    def __contains__(self, offset: object) -> bool:
+        return offset in self._bytes
+
+    def take(self, edit: Edit) -> bool:
+        """Whether `edit` may be made beside those taken before; if so, it is taken as well.
+
+        An insertion takes no bytes: it may stand right before an edit, but not inside one.
+        """
+        if edit.start == edit.end:
+            return not (edit.start in self._bytes and edit.start - 1 in self._bytes)
+        span = range(edit.start, edit.end)
+        if not self._bytes.isdisjoint(span):
+            return False
+        self._bytes.update(span)
+        return True
 
 
 def _line_ends(old: bytes, count: int) -> bytes:

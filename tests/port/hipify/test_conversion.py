@@ -162,6 +162,18 @@ class TestHeaderThatNvccIncludes:
         assert result.data == head + self.kernel.replace("\n", "\r\n").encode()
         assert result.lines_added == 2
 
+    def test_two_headers_do_not_meet_in_one_line(self) -> None:
+        result = convert(b"// c\n\nCUdeviceptr p;\n" + self.kernel.encode(), "a.cu")
+        assert result.data.splitlines()[:6] == [
+            b"#include <hip/hip_runtime.h>",
+            b"#line 1",
+            b"// c",
+            b'#include "port_hip_compat.h"',
+            b"portDrvDeviceptr_t p;",
+            self.kernel.strip().encode(),
+        ]
+        assert result.lines_added == 2
+
     @pytest.mark.parametrize(
         ("path", "text"),
         [
