@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import click
@@ -51,7 +51,10 @@ def row(
         runs["hipify-perl"] = tools.perl(top, cache / "out" / "perl" / project.name, peers["perl"])
     for name, run in runs.items():
         counts = measure.count(top, run, RELEASE)
-        outcomes = _compiled(judge, project, tree, run, units)
+        # torch's converter rewrites USE_CUDA to USE_ROCM, which its builder then defines.
+        extra = ("USE_ROCM=1",) if name == "torch" else ()
+        built = replace(project, define=(*project.define, *extra))
+        outcomes = _compiled(judge, built, tree, run, units)
         made.columns[name] = Column(
             counts.residue,
             counts.unreported,
