@@ -29,7 +29,8 @@ class Project:
 
     `roots` are the folders (relative to the distribution's top) that are converted, `include`
     search paths in them, `beside` search paths in the rest of the distribution, `system` names of
-    shared header sets. `generated` are files that the project's own build writes. At most
+    shared header sets. `generated` are files that the project's own build writes,
+    `hip_define` stands for `define` where that names CUDA functions. At most
     `sample` units are compiled, chosen by a hash of their names.
     """
 
@@ -41,6 +42,7 @@ class Project:
     include: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     define: tuple[str, ...] = ()
+    hip_define: tuple[str, ...] = ()
     system: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
     force_include: tuple[str, ...] = ()

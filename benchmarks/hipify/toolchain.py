@@ -108,7 +108,8 @@ class Toolchain:
         for name in project.system:
             for folder in self.shared[name][side]:
                 command += ["-isystem", str(folder)]
-        command += [f"-D{define}" for define in project.define]
+        defines = (hip is not None and project.hip_define) or project.define
+        command += [f"-D{define}" for define in defines]
         for beside in project.beside:
             command += ["-isystem", str(tree / beside)]
         for header in project.force_include:
