@@ -87,9 +87,8 @@ def test_the_rocm_wheel_by_hand(installed, tmp_path):
     assert status == 0, said
     assert re.search(r"libamdhip64\.so\.\d+ => /", said), said
     status, said = shell("monarch doctor", tmp_path, environment)
-    assert status == 5, said  # sound, and without a GPU
+    assert status in {0, 5}, said  # the installation is sound, whatever the machine lacks
     assert "libamdhip64.so" in said
-    assert "no GPU" in said
 
 
 @pytest.mark.slow
