@@ -45,8 +45,8 @@ CLASHES: dict[str, re.Pattern[str]] = {
     "the C++ runtime": re.compile(
         r"__cxa_(throw|begin_catch|end_catch|allocate_exception|rethrow|guard_acquire)"
         r"|__gxx_personality_v0|_ZSt(4cout|4cerr|3cin|9terminatev)"
-        r"|_ZNK?St(9exception|9bad_alloc|8bad_cast|13runtime_error|11logic_error|6locale|8ios_base"
-        r"|6thread|9type_info)[A-Z0-9]\w*"
+        r"|_ZNSt(8ios_base4InitC[12]Ev|6localeC[12]Ev|9exceptionD[012]Ev|9bad_allocD[012]Ev"
+        r"|9type_infoD[012]Ev)"
     ),
     "zlib": re.compile(r"(inflate|deflate)(Init2?_|End|Reset)?|adler32|crc32"),
     "curl": re.compile(r"curl_(easy|multi|global)_\w+"),
