@@ -119,7 +119,7 @@ def _definitions(
             "MONARCH_GPU_INCLUDE": str(toolchain.include),
             "MONARCH_GPU_LIBRARY": str(toolchain.library),
             "MONARCH_GPU_VERSION": str(toolchain.version),
-            "MONARCH_GPU_HOST_COMPILER": "c++",
+            "MONARCH_GPU_HOST_COMPILER": _host_compiler(),
         }
     info = _info(request, toolchain, chosen, tree)
     path = tree / "build" / f"info-{_label(request, toolchain)}" / "_build_info.py"
@@ -134,7 +134,7 @@ def _info(
 ) -> BuildInfo:
     with (tree / "pyproject.toml").open("rb") as stream:
         version = tomllib.load(stream)["project"]["version"]
-    host = _first_line("c++", "--version")
+    host = _first_line(_host_compiler(), "--version")
     common = {
         "platform": request.platform,
         "version": version,
@@ -151,6 +151,11 @@ def _info(
         compiler=_version_line(toolchain),
         toolchain=toolchain.digest,
     )
+
+
+def _host_compiler() -> str:
+    """The C++ compiler that CMake will take."""
+    return os.environ.get("CXX") or "c++"
 
 
 def _version_line(toolchain: Toolchain) -> str:

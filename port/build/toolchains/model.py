@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from port.errors import EnvironmentMissingError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from packaging.version import Version
@@ -36,7 +35,6 @@ class Toolchain:
     origin: str
     digest: str = ""
     loadable: tuple[Path, ...] = ()
-    environment: Mapping[str, str] = field(default_factory=dict)
 
 
 def defined(header: Path, macro: str) -> int:
