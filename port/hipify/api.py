@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING
 
 from port.errors import InputError
 from port.hipify import cache, engine, manifest, output, overrides
+from port.hipify.findings import Finding
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from port.hipify.engine import Conversion
     from port.hipify.options import Options
     from port.hipify.output import Changes
@@ -51,7 +54,9 @@ def convert(source: Path, out: Path, options: Options, *, check: bool = False) -
     known = cache.load(_read(out / manifest.FOLDER / cache.FILE))
     conversion = engine.convert_tree(source, options, overrides.chosen(options), out, known)
     changes = output.plan(out, conversion.outputs)
-    if not check:
+    if check:
+        changes = replace(changes, findings=(*changes.findings, *_stale(out, changes)))
+    else:
         refused = {finding.file for finding in changes.findings}
         ours = {path: made for path, made in conversion.outputs.items() if path not in refused}
         records = _records(source, conversion, ours, options)
@@ -62,6 +67,14 @@ def convert(source: Path, out: Path, options: Options, *, check: bool = False) -
         found = tuple(sorted((*conversion.findings, *changes.findings)))
         conversion = replace(conversion, findings=found)
     return Outcome(source, conversion, changes, check)
+
+
+def _stale(out: Path, changes: Changes) -> Iterator[Finding]:
+    for state, paths in (("written", changes.written), ("removed", changes.pruned)):
+        for path in paths:
+            message = f"{out / path} is not what this conversion makes: it would be {state}"
+            remedy = "convert without --check; edits belong into the source"
+            yield Finding(path, 1, 1, "stale-output", "error", path, message, remedy)
 
 
 def _records(

@@ -31,6 +31,9 @@ _NO_TYPES = frozenset(
     b"restrict _Atomic".split()
 )
 _CLASS_KEYS = frozenset({b"class", b"struct", b"union", b"enum"})
+_TYPE_OF = frozenset(
+    b"decltype typeof typeof_unqual __typeof__ __typeof __decltype _Atomic".split()
+)
 _AFTER_NAME = frozenset(b"; = , ) [ ( { :".split())
 _PLAIN_TYPES = frozenset(
     b"auto int unsigned signed long short char bool float double void size_t".split()
@@ -59,7 +62,7 @@ def gather(unit: Unit, known: Container[str]) -> Facts:
                 continue
             if _is_import(unit, index):
                 imported.update((owner, name) for owner in unit.scopes.at(index).owners()[:1])
-            elif _declares(unit, index):
+            elif declares(unit, index):
                 declared.add(name)
                 if not _is_prototype(unit, index):
                     defined.add(name)
@@ -87,12 +90,14 @@ def _is_import(unit: Unit, index: int) -> bool:
     return unit.text(index - 1) == b"::" and unit.text(index - 2) == b"using"
 
 
-def _declares(unit: Unit, index: int) -> bool:
+def declares(unit: Unit, index: int) -> bool:
     """Whether the identifier at `index` is being declared there."""
     before, after = unit.text(index - 1), unit.text(index + 1)
     scope = unit.scopes.at(index)
     if before in _CLASS_KEYS:
-        return after in (b"{", b":", b";") or (after == b"final")
+        # `= enum Kind;` and `(struct Kind;` only name the type.
+        alone = unit.text(index - 2) in (b"", b";", b"{", b"}", b":", b">", b"friend")
+        return after in (b"{", b":", b"final") or (after == b";" and alone)
     if before in (b"namespace", b"typename", b"concept"):
         return after in (b"{", b",", b">", b"=", b"::")
     if before == b"using":
@@ -109,7 +114,7 @@ def _declares(unit: Unit, index: int) -> bool:
         return before not in _NO_TYPES
     if before in (b"*", b"&", b"&&"):
         return _declares_pointer(unit, index, in_function=scope.in_function)
-    if before in (b">", b">>", b">>>"):
+    if before in (b">", b">>", b">>>") or _closes_type(unit, index - 1):
         return True
     if before == b"," and after in (b";", b",", b"=", b"["):
         return _in_declaration_list(unit, index)
@@ -128,7 +133,7 @@ def _declares_pointer(unit: Unit, index: int, *, in_function: bool) -> bool:
         is_type = unit.kind(place - 1) == IDENT and unit.text(place - 1) not in _NO_TYPES
         follows = unit.text(index + 1) == b")" and unit.text(index + 2) in (b"(", b"[")
         return follows and (is_type or unit.text(place - 1) in (b"*", b"&", b">", b"const"))
-    if word in (b">", b">>", b">>>"):
+    if word in (b">", b">>", b">>>") or _closes_type(unit, place):
         return True
     if unit.kind(place) != IDENT or word in _NO_TYPES:
         return False
@@ -143,6 +148,14 @@ def _declares_pointer(unit: Unit, index: int, *, in_function: bool) -> bool:
     return lead in (b"", b";", b"{", b"}", b"(", b",", b"<", b":", b">", b")") or (
         unit.kind(place - 1) == IDENT and lead not in (b"return", b"case", b"throw")
     )
+
+
+def _closes_type(unit: Unit, index: int) -> bool:
+    """Whether the token at `index` closes `decltype(…)` or one of C's spellings of it."""
+    if unit.text(index) != b")":
+        return False
+    opening = unit.partner(index)
+    return opening is not None and unit.text(opening - 1) in _TYPE_OF
 
 
 def _in_declaration_list(unit: Unit, index: int) -> bool:

@@ -41,7 +41,7 @@ def load(path: Path) -> dict[str, str]:
         raise InputError(f"{path}: the map file cannot be read: {reason}") from None
     is_toml = path.suffix.lower() == ".toml"
     try:
-        data = tomllib.loads(text) if is_toml else json.loads(text)
+        data = tomllib.loads(text) if is_toml else json.loads(text, object_pairs_hook=_once)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path}: broken TOML: {error}") from None
     except json.JSONDecodeError as error:
@@ -49,6 +49,9 @@ def load(path: Path) -> dict[str, str]:
             f"{path}:{error.lineno}:{error.colno}: broken JSON: {error.msg}; wanted one object of "
             'names, {"cudaFoo": "hipFoo"}'
         ) from None
+    except KeyError as error:
+        key = error.args[0]
+        raise InputError(f"{path}: key {key!r} is given twice; wanted it once") from None
     except RecursionError:
         raise InputError(f"{path}: nested too deeply; wanted one object of names") from None
     if not isinstance(data, dict):
@@ -57,6 +60,16 @@ def load(path: Path) -> dict[str, str]:
     for key, value in data.items():
         _take(entries, path, text, key, value, nested=is_toml)
     return entries
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object whose keys differ; raises KeyError with the first that does not."""
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise KeyError(key)
+        found[key] = value
+    return found
 
 
 def _take(

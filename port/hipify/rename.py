@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.hipify.declarations import LOOKS_LIKE_CUDA
+from port.hipify.declarations import LOOKS_LIKE_CUDA, declares
 from port.hipify.lexer import IDENT
 from port.hipify.rules.calls import enclosing_call
 
@@ -17,10 +17,12 @@ if TYPE_CHECKING:
     from port.hipify.mapping import Entry
     from port.hipify.preprocess import Directive
     from port.hipify.rewrite import Edit
+    from port.hipify.scopes import Scope
     from port.hipify.unit import Unit
 
 _TEXT_DIRECTIVES = frozenset({b"error", b"warning", b"pragma", b"line", b"ident"})
 _CONDITIONALS = frozenset({b"if", b"ifdef", b"ifndef", b"elif", b"elifdef", b"elifndef"})
+_COLLECTIVES = (b"nccl", b"NCCL_")
 _TAG_KEYS = frozenset({b"struct", b"union", b"enum"})
 
 
@@ -61,7 +63,8 @@ def _known(
             "give the folder of the header that declares it with -I",
         )
     elif entry.target is None:
-        if not LOOKS_LIKE_CUDA.fullmatch(name) and not _is_cuda_use(unit, context, index, name):
+        plain = LOOKS_LIKE_CUDA.fullmatch(name) or name.startswith(_COLLECTIVES)
+        if not plain and not _is_cuda_use(unit, context, index, name):
             return
         if name in context.project.defined:
             yield _own(unit, index, entry)
@@ -78,6 +81,15 @@ def _known(
         if entry.how == "compat" and directive is not None and _is_listed(unit, directive, index):
             # Whoever applies the list may quote the name or take its type: a wrapper has neither.
             entry = context.mapping.renamed(entry.name) or entry
+        if name in context.project.owned_names and _made_by_macro(unit, index):
+            yield unit.finding(
+                "own-name",
+                "error",
+                index,
+                f"a macro makes a member of {entry.name}, which becomes {entry.target}; uses of "
+                "it keep their name, as other members of that name do",
+                "write the member out, or give the other members another name",
+            )
         yield _replacement(unit, context, index, entry, entry.target or "")
 
 
@@ -89,6 +101,14 @@ def _own(unit: Unit, index: int, entry: Entry) -> Finding:
         f"{entry.name} is the project's own name here and stays",
         "rename it if CUDA's is meant",
     )
+
+
+def _made_by_macro(unit: Unit, index: int) -> bool:
+    """Whether the name is an argument of a macro that stands where a class has its members."""
+    if unit.scopes.at(index).kind != "class" or unit.text(index - 1) not in (b"(", b","):
+        return False
+    call = enclosing_call(unit, index)
+    return call is not None and unit.text(call.name - 1) in (b"{", b"}", b";", b":", b")")
 
 
 def _guarded(context: Context, conditions: Conditions, index: int, entry: Entry) -> Entry:
@@ -151,10 +171,24 @@ def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
         return "foreign"
     if name not in context.project.owned_names:
         return ""
-    for owner in unit.scopes.at(index).owners():
-        if (owner, name) in context.project.owned:
-            return "own"
-    return ""
+    scope = unit.scopes.at(index)
+    if scope.kind == "class" and not _known_to_class(unit, index, name, scope):
+        return ""
+    named = any((owner, name) in context.project.owned for owner in scope.owners())
+    nameless = scope.kind == "class" and not scope.name and (b"", name) in context.project.owned
+    return "own" if named or nameless else ""
+
+
+def _known_to_class(unit: Unit, index: int, name: bytes, scope: Scope) -> bool:
+    """Whether the class has the name by then: `decltype(&cudaFree) cudaFree;` names CUDA's first.
+
+    Outside of its functions' bodies a class knows only the members that come before.
+    """
+    here = (place for place in unit.find(name) if place <= index)
+    if any(unit.scopes.at(place) is scope and declares(unit, place) for place in here):
+        return True
+    later = (place for place in unit.find(name) if place > index)
+    return not any(unit.scopes.at(place) is scope and declares(unit, place) for place in later)
 
 
 def _is_qualifier(unit: Unit, index: int) -> bool:

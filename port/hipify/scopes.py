@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from port.hipify.source import Source
 
 _CLASS_KEYS = frozenset({b"class", b"struct", b"union"})
+_TYPE_OF = frozenset({b"decltype", b"typeof", b"__typeof__", b"__typeof"})
 _TAIL_WORDS = frozenset(
     {b"const", b"noexcept", b"override", b"final", b"volatile", b"try", b"&", b"&&"}
 )
@@ -178,13 +179,17 @@ def _skip(words: list[bytes], opener: int) -> int:
 
 
 def _has_parameters(words: list[bytes]) -> bool:
-    """Whether the head is a function's: a bracket group with no `=` outside of it."""
+    """Whether the head is a function's: a bracket group, no type's, with no `=` outside of it."""
     depth = 0
+    found = False
+    before = b""
     for word in words:
         if depth == 0 and word == b"=":
             return False
+        found = found or (depth == 0 and word == b"(" and before not in _TYPE_OF)
         depth += (word == b"(") - (word == b")")
-    return b"(" in words
+        before = word
+    return found
 
 
 def _enum_name(words: list[bytes]) -> bytes:
