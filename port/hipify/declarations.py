@@ -160,10 +160,7 @@ def _closes_type(unit: Unit, index: int) -> bool:
 
 def _in_declaration_list(unit: Unit, index: int) -> bool:
     """Whether a name after a comma continues a list of declarators: `int a, name;`."""
-    first = index - 1
-    limit = max(0, index - 200)
-    while first > limit and unit.text(first - 1) not in (b";", b"{", b"}", b"(", b""):
-        first -= 1
+    first = unit.statement_start(index)
     if unit.kind(first) != IDENT or unit.text(first) == b"return":
         return False
     second = first + 1

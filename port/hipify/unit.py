@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from port.hipify import preprocess
 from port.hipify.findings import Finding, Severity
+from port.hipify.lexer import PUNCT
 from port.hipify.rewrite import Edit
 from port.hipify.scopes import Scopes
 from port.hipify.source import Source
@@ -62,6 +63,17 @@ class Unit(Source):
     @cached_property
     def _branch_starts(self) -> list[int]:
         return [branch.first for branch in self.branches]
+
+    @cached_property
+    def _breaks(self) -> list[int]:
+        data, tokens = self.data, self.tokens
+        kinds, starts = tokens.kinds, tokens.starts
+        return [i for i in range(len(tokens)) if kinds[i] == PUNCT and data[starts[i]] in b";{}("]
+
+    def statement_start(self, index: int) -> int:
+        """The first token after the last `;`, `{`, `}` or `(` before token `index`."""
+        slot = bisect_right(self._breaks, index - 1) - 1
+        return self._breaks[slot] + 1 if slot >= 0 else 0
 
     def directive_at(self, index: int) -> Directive | None:
         """The directive that token `index` is part of."""

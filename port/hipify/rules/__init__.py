@@ -14,6 +14,7 @@ from port.hipify.rules import (
     architecture,
     arity,
     assembly,
+    blas,
     enum_values,
     environment,
     jit,
@@ -58,6 +59,7 @@ _MODULES = (
     jit,
     members,
     arity,
+    blas,
     enum_values,
     merges,
 )

@@ -57,11 +57,18 @@ _NARROW_TYPES = frozenset((b"int", b"unsigned", b"uint", b"uint32_t", b"int32_t"
 _FULL = re.compile(rb"^0[xX](?:[fF]{8})[uUlL]*$")
 _WIDE = re.compile(rb"^0[xX][0-9a-fA-F]{9,16}[uUlL]*$|^[0-9]+[uU]?[lL]{1,2}[uU]?$")
 _WIDE_MASK = b"0xffffffffffffffffull"
+_LAST = re.compile(rb"^(?:31|0x1[fF])[uU]?$")
+_OF_WARPS = frozenset((b"<<", b"*"))
 _OPERATORS = {
     b"&": re.compile(rb"^(?:31|0x1[fF])[uU]?$"),
     b"%": re.compile(rb"^(?:32|0x20)[uU]?$"),
     b"/": re.compile(rb"^(?:32|0x20)[uU]?$"),
     b">>": re.compile(rb"^5[uU]?$"),
+    b"<<": re.compile(rb"^5[uU]?$"),
+    b"*": re.compile(rb"^(?:32|0x20)[uU]?$"),
+    b"==": _LAST,
+    b"!=": _LAST,
+    b"<": re.compile(rb"^(?:32|0x20)[uU]?$"),
 }
 _LANE_NAME = re.compile(
     r"(?:^|_)(?:tid|lane|lane_?id|thread_?(?:id|idx|index)|tx)(?:$|_)", re.IGNORECASE
@@ -70,6 +77,7 @@ _WARP_NAME = re.compile(
     r"warp.*(?:size|width|threads|lanes)|(?:size|width|threads|lanes).*warp|^k?_?warp_?$",
     re.IGNORECASE,
 )
+_COMPARES = frozenset((b"==", b"!=", b"<", b">="))
 _THIRTY_TWO = re.compile(rb"^(?:32|0x20)[uUlL]*$")
 _LOOP_REACH = 80
 
@@ -80,6 +88,7 @@ def rule(unit: Unit, _context: Context) -> Iterator[Finding | Edit]:
     yield from _results(unit)
     if unit.is_kernel_file or any(unit.find(word) for word in _DEVICE_WORDS):
         yield from _numbers(unit)
+        yield from _counts(unit)
         yield from _constants(unit)
         yield from _halving_loops(unit)
 
@@ -165,7 +174,14 @@ def _numbers(unit: Unit) -> Iterator[Finding]:
         pattern = _OPERATORS.get(unit.text(index - 1))
         if pattern is None or not pattern.match(unit.text(index)):
             continue
-        if not _is_thread(unit, index - 2, threads):
+        operator = unit.text(index - 1)
+        if operator in _OF_WARPS:
+            meant = _says_warp(unit, index - 2, threads)
+        elif operator in _COMPARES:
+            meant = unit.kind(index - 2) == IDENT and _says_lane(unit, index - 2)
+        else:
+            meant = _is_thread(unit, index - 2, threads)
+        if not meant:
             continue
         yield unit.finding(
             "warp-width",
@@ -176,6 +192,37 @@ def _numbers(unit: Unit) -> Iterator[Finding]:
             "compute with warpSize (in device code) or with the device's warpSize property",
             name=unit.text(index).decode(),
         )
+
+
+def _says_warp(unit: Unit, last: int, threads: frozenset[bytes]) -> bool:
+    """Whether the operand is the number of a warp, as `warp_id`, or `w` set from threadIdx."""
+    if unit.kind(last) != IDENT:
+        return False
+    text = unit.text(last)
+    return b"warp" in text.lower() or (text.startswith(b"w") and text in threads)
+
+
+def _says_lane(unit: Unit, last: int) -> bool:
+    return "lane" in word(unit, last).lower()
+
+
+def _counts(unit: Unit) -> Iterator[Finding]:
+    """`__popc(mask) == 32`: whether all lanes are there."""
+    for index in unit.find(b"__popc"):
+        call = call_at(unit, index)
+        if call is None:
+            continue
+        compared = (call.close + 2, unit.text(call.close + 1)), (index - 2, unit.text(index - 1))
+        for at, operator in compared:
+            if operator in _COMPARES and _THIRTY_TWO.match(unit.text(at)):
+                yield unit.finding(
+                    "warp-width",
+                    "warning",
+                    at,
+                    "__popc counts 32 bits; a mask of lanes has 64 on CDNA GPUs",
+                    "count the whole mask with __popcll and compare with warpSize",
+                    name=unit.text(at).decode(),
+                )
 
 
 def _thread_names(unit: Unit) -> frozenset[bytes]:

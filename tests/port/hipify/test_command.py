@@ -130,6 +130,19 @@ def test_diff_shows_what_changes_and_check_only_looks(source: Path, tmp_path: Pa
     assert not (tmp_path / "out").exists()
 
 
+def test_check_names_each_output_that_differs(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run(source, "-o", out)
+    clean = json.loads(run(source, "-o", out, "--check", "--json").stdout)
+    assert "stale-output" not in {each["rule"] for each in clean["findings"]}
+    (out / "a.cu").write_text("int by_hand;\n")
+    done = run(source, "-o", out, "--check", "--json")
+    assert done.returncode == 1
+    found = json.loads(done.stdout)
+    stale = [each["file"] for each in found["findings"] if each["rule"] == "stale-output"]
+    assert stale == ["a.cu"]
+
+
 def test_sarif_has_rules_levels_and_places(source: Path, tmp_path: Path) -> None:
     (source / "a b.cpp").write_text("int h = cuMulticastCreate(1, 2);\n")
     done = run(source, "-o", tmp_path / "out", "--sarif", tmp_path / "r.sarif")
@@ -193,6 +206,7 @@ class TestMap:
             ("m.json", '{"a": "b",\n "c" "d"}', "m.json:2:6: broken JSON"),
             ("m.json", "[1]", "m.json:1: wanted one object"),
             ("m.json", '{"a": "b",\n "cudaFree": 3}', "m.json:2: key 'cudaFree'"),
+            ("m.json", '{"a": "b",\n "a": "c"}', "m.json: key 'a' is given twice"),
             ("m.toml", "a = 'b'\nc = [", "m.toml: broken TOML"),
             ("m.toml", "[names]\ncudaFree = 1\n", "m.toml:2: key 'cudaFree'"),
             ("m.json", "[" * 100_000, "m.json"),

@@ -78,7 +78,9 @@ def test_elaborated_type_in_an_alias_is_no_declaration() -> None:
 
 
 def test_collective_names_that_the_release_lacks_are_reported() -> None:
-    source = "#include <nccl.h>\nint go(ncclComm_t c, void* p) {\n  return ncclMemAlloc(&p, 8);\n}\n"
+    source = (
+        "#include <nccl.h>\nint go(ncclComm_t c, void* p) {\n  return ncclMemAlloc(&p, 8);\n}\n"
+    )
     assert (3, 10, "no-counterpart", "ncclMemAlloc") in reports(source)
     assert not reports(source, rocm="7.1")
 

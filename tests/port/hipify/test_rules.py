@@ -409,3 +409,36 @@ def test_a_cast_to_a_type_of_kernel_is_still_made_an_untyped_pointer():
     assert "reinterpret_cast<const void*>(reinterpret_cast<kernel_t>(k))" in found.text
     found = rules_on("void f(int n) { " + call.format("reinterpret_cast<const void*>(k)") + " }\n")
     assert found.text.count("reinterpret_cast") == 1
+
+
+@pytest.mark.parametrize(
+    ("code", "number"),
+    [
+        ("if (__popc(m) == 32) return;", "32"),
+        ("if (32 == __popc(__activemask())) return;", "32"),
+        ("int first = warp_id << 5;", "5"),
+        ("int first = warpIndex * 32;", "32"),
+        ("int w = threadIdx.x / blockDim.y; int first = w << 5;", "5"),
+        ("if (lane == 31) return;", "31"),
+        ("if (lane_id != 0x1f) return;", "0x1f"),
+        ("if (laneId < 32) return;", "32"),
+    ],
+)
+def test_numbers_of_lanes_and_warps_are_warned_of(code: str, number: str) -> None:
+    outcome = rules_on(f"__global__ void k(unsigned m) {{\n{code}\n}}\n")
+    assert number in [name for line, _, name in outcome.places("warp-width") if line == 2]
+
+
+@pytest.mark.parametrize(
+    "code",
+    ["int k = x << 5;", "int n = width * 32;", "bool d = day == 31;", "int l = 32 - __clz(m);"],
+)
+def test_numbers_that_only_look_like_a_warps_are_left(code: str) -> None:
+    assert not rules_on(f"__global__ void k(unsigned m) {{ {code} }}\n").places("warp-width")
+
+
+@pytest.mark.parametrize("name", ["cublasGemmEx", "cublasGemmBatchedEx", "cublasScalEx"])
+def test_second_interface_of_hipblas_is_noted_at_the_call(name: str) -> None:
+    text = f"#include <cublas_v2.h>\nint product() {{\n  return {name}(\n    h, 1);\n}}\n"
+    assert rules_on(text, "a.cpp").places("library-interface") == [(3, 10, name)]
+    assert not rules_on(text, "a.cpp", rocm="7.1").places("library-interface")
