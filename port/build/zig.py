@@ -48,7 +48,7 @@ def environment(folder: Path) -> dict[str, str]:
     return {
         "CC": str(folder / "zig-cc"),
         "CXX": str(folder / "zig-c++"),
-        # Python 3.12's limited API names FILE without including it; only glibc's headers forgive it.
+        # Python 3.12's limited API names FILE, and leaves it to others to include stdio.h.
         "CXXFLAGS": "-include stdio.h",
         # CMake takes the compilers from the environment, but not these.
         "CMAKE_ARGS": f"-DCMAKE_AR={folder / 'zig-ar'} -DCMAKE_RANLIB={folder / 'zig-ranlib'}",
