@@ -60,7 +60,7 @@ def convert(source: Path, out: Path, options: Options, *, check: bool = False) -
         refused = {finding.file for finding in changes.findings}
         ours = {path: made for path, made in conversion.outputs.items() if path not in refused}
         records = _records(source, conversion, ours, options)
-        if changes.any or output.stale_records(out, records):
+        if changes.any or not output.is_settled(out, records):
             done = output.write(out, ours, records)
             changes = replace(done, findings=changes.findings)
     if changes.findings:

@@ -231,10 +231,18 @@ def write(
         ) from None
 
 
-def stale_records(out: Path, records: Mapping[str, bytes]) -> dict[str, bytes]:
+def _stale_records(out: Path, records: Mapping[str, bytes]) -> dict[str, bytes]:
     """Those of `records` that the record folder does not hold as they are."""
     record = out / FOLDER
     return {name: data for name, data in records.items() if _current(record, name) != data}
+
+
+def is_settled(out: Path, records: Mapping[str, bytes]) -> bool:
+    """Whether the record folder holds `records` and nothing that a killed run left."""
+    with contextlib.suppress(OSError):
+        left = [name for name in os.listdir(out / FOLDER) if name.startswith(_STAGE)]
+        return not left and not _stale_records(out, records)
+    return False
 
 
 @contextlib.contextmanager
@@ -254,7 +262,7 @@ def _write_locked(
     for left in record.glob(f"{_STAGE}*"):
         shutil.rmtree(left, ignore_errors=True)
     changes = plan(out, outputs)
-    stale = stale_records(out, records)
+    stale = _stale_records(out, records)
     if not changes.any and not stale:
         return changes
     stage = record / f"{_STAGE}{os.getpid()}-{os.urandom(8).hex()}"
