@@ -23,6 +23,7 @@ _SPELLING = {
     "cuda": re.compile(r"sm_[1-9][0-9]{1,2}[af]?"),
     "rocm": re.compile(r"gfx[1-9][0-9]*[0-9a-f]{2}(:(xnack|sramecc)[+-])*|gfx\d+(-\d+)?-generic"),
 }
+_PORTABLE = re.compile(r"compute_[1-9][0-9]{1,2}[af]?")
 _EXAMPLE = {"cuda": "sm_90", "rocm": "gfx942"}
 
 
@@ -74,6 +75,17 @@ def choose(platform: str, asked: str | None, compiler: Sequence[str]) -> tuple[s
                 f"it has {', '.join(compiler)}"
             )
     return names
+
+
+def check_known(name: str) -> None:
+    """Raise InputError unless `name` is an architecture of some platform, or `compute_90`'s kind.
+
+    The latter is NVIDIA's portable code, which device code may hold but none is built for alone.
+    """
+    known = (*_SPELLING.values(), _PORTABLE)
+    if not any(spelling.fullmatch(name) for spelling in known):
+        examples = ", ".join(_EXAMPLE.values())
+        raise InputError(f"{name!r} is no architecture; wanted names such as {examples}")
 
 
 def _check_spelling(platform: str, name: str) -> None:

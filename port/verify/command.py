@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from port.architectures import check_known
 from port.errors import ExitCode, InputError, PortError
 from port.policy import PLATFORMS, load
 from port.verify import Report, verify, verify_sources
@@ -80,6 +81,8 @@ def command(
             f"--platform says {platform}"
         )
     wanted = [name for value in architectures for name in value.replace(",", " ").split()]
+    for name in wanted:
+        check_known(name)
     reports: list[Report] = []
     status = ExitCode.CLEAN
     for target in targets or (None,):

@@ -60,7 +60,8 @@ def lost(natives: Mapping[str, Elf]) -> list[Lost]:
     }
     found: dict[tuple[str, str], Lost] = {}
     for name, elf in natives.items():
-        if name not in needed or elf.is_extension:
+        # Python imports only what ends in .so, whatever a library exports.
+        if name not in needed or (elf.is_extension and name.endswith(".so")):
             for item in _load(name, natives, files, by_name):
                 found.setdefault((item.file, item.library), item)
     return list(found.values())

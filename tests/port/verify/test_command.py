@@ -83,6 +83,13 @@ def test_what_is_no_target_is_one_line_and_exit_2(name, data, tmp_path):
     assert str(path) in done.err
 
 
+@pytest.mark.parametrize("name", ["zzz", "90", "gfx", "sm_90,sm_x"])
+def test_architecture_that_no_platform_has_is_exit_2(name, tmp_path):
+    done = run(str(clean(tmp_path)), "--arch", name)
+    assert done.status == 2
+    assert "is no architecture; wanted names such as sm_90, gfx942" in done.err
+
+
 def test_archive_that_is_no_wheel_is_exit_2(tmp_path):
     path = w.write_zip(tmp_path / "a.zip", {"a.txt": b"x"})
     assert run(str(path)).status == 2

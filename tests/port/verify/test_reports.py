@@ -191,6 +191,17 @@ def test_bundled_neighbour_without_a_run_path_to_it(module, first, lost, tmp_pat
         assert check.file == "pkg/lib/liba.so.1"
 
 
+def test_library_that_exports_a_module_function_is_still_loaded_by_its_user(tmp_path):
+    files = {
+        "pkg/_C.so": w.cpu_module(needed=["liba.so.1", "libc.so.6"], rpath="$ORIGIN/lib"),
+        "pkg/lib/liba.so.1": w.elf(
+            needed=["libb.so.1", "libc.so.6"], soname="liba.so.1", exported=["PyInit__C"]
+        ),
+        "pkg/lib/libb.so.1": w.elf(soname="libb.so.1"),
+    }
+    assert verify(w.wheel(tmp_path, files), "cpu").ok
+
+
 @pytest.mark.report("38")
 def test_library_that_torch_brings_needs_torch_to_be_required(tmp_path):
     files = {"pkg/_C.so": w.cpu_module(needed=["libc10.so", "libtorch_cpu.so", "libc.so.6"])}
