@@ -46,7 +46,9 @@ def row(
     made = Row(project.name, files, measure.names_in(top), len(units), len(candidates))
     runs = {"port.hipify": tools.ours(top, cache / "out" / "port" / project.name, RELEASE)}
     if "torch" in peers:
-        runs["torch"] = tools.torch(top, cache / "out" / "torch" / project.name, peers["torch"])
+        runs["torch"] = tools.torch(
+            top, cache / "out" / "torch" / project.name, peers["torch"], project.include
+        )
     if "perl" in peers and project.quick:
         runs["hipify-perl"] = tools.perl(top, cache / "out" / "perl" / project.name, peers["perl"])
     for name, run in runs.items():

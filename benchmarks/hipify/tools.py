@@ -15,7 +15,7 @@ from typing import Any
 REPOSITORY = Path(__file__).resolve().parents[2]
 _TORCH_LOAD = """
 import importlib.util, json, sys, types
-folder, source, target = sys.argv[1:]
+folder, source, target, *include = sys.argv[1:]
 package = types.ModuleType("hipify"); package.__path__ = [folder]; sys.modules["hipify"] = package
 name = "hipify.hipify_python"
 spec = importlib.util.spec_from_file_location(name, folder + "/hipify_python.py")
@@ -24,7 +24,8 @@ spec.loader.exec_module(module)
 """
 _TORCH_EXTENSION = """
 made = module.hipify(project_directory=source, output_directory=target, includes=["*"],
-                     header_include_dirs=[source], show_progress=False, is_pytorch_extension=True)
+                     header_include_dirs=[".", *include], show_progress=False,
+                     is_pytorch_extension=True)
 paths = {old: new.hipified_path or old for old, new in made.items()}
 print("\\n" + json.dumps(paths))
 """
@@ -96,7 +97,7 @@ def _port(top: Path, out: Path, release: str) -> tuple[dict[str, Any], int]:
     return report, done.returncode
 
 
-def torch(top: Path, out: Path, folder: Path) -> Run:
+def torch(top: Path, out: Path, folder: Path, include: tuple[str, ...] = ()) -> Run:
     """torch.utils.hipify from its own folder, as torch's extension builder calls it."""
     shutil.rmtree(out, ignore_errors=True)
     command = [
@@ -107,6 +108,7 @@ def torch(top: Path, out: Path, folder: Path) -> Run:
         str(top),
         str(out),
     ]
+    command += include
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     seconds = time.perf_counter() - start
