@@ -39,7 +39,7 @@ def make(tree: Path, request: Request, output: Path, say: Callable[[str], None])
     """
     output.mkdir(parents=True, exist_ok=True)
     with locked(tree / "build" / ".lock"), _staging(output) as stage:
-        host = {} if request.host == "system" else zig.environment(stage / "zig")
+        host = {} if request.host == "system" else zig.environment(tree / "build" / "zig")
         environ = {**os.environ, **request.environment(), **host}
         environ.setdefault("SOURCE_DATE_EPOCH", repair.EPOCH)
         say(f"building the {request.platform} wheel in {tree / 'build'}")
