@@ -29,6 +29,7 @@ from port.hipify.rules import (
     stand_ins,
     strings,
     torch_names,
+    trigraphs,
     warps,
 )
 
@@ -62,6 +63,7 @@ _MODULES = (
     blas,
     enum_values,
     merges,
+    trigraphs,
 )
 
 RULES: tuple[Rule, ...] = tuple(module.rule for module in _MODULES)

@@ -180,8 +180,24 @@ def _held(unit: Unit, context: Context, enums: _Enums, name: bytes) -> Iterator[
                 holds = enums.enum(members.get(word(unit, last), ""))
             number = last + 2
             given = unit.text(last + 1) in _COMPARES | {b"="} and _is_integer(unit, number)
-            if holds is not None and given and unit.text(number + 1) in _ENDS:
+            if holds is None:
+                continue
+            if given and unit.text(number + 1) in _ENDS:
                 yield from _number_finding(unit, enums, holds, number, number)
+            for label in _labels(unit, index, last):
+                yield from _number_finding(unit, enums, holds, label, label)
+
+
+def _labels(unit: Unit, index: int, last: int) -> Iterator[int]:
+    """The numbers of `case 2:` in the switch whose condition ends with tokens [index, last]."""
+    keyword = next((at for at in range(index, index - 10, -1) if unit.text(at) == b"switch"), -1)
+    closing = unit.partner(keyword + 1) if keyword >= 0 else None
+    if closing is None or not all(unit.text(at) == b")" for at in range(last + 1, closing + 1)):
+        return
+    end = unit.partner(closing + 1) if unit.text(closing + 1) == b"{" else None
+    for label in unit.find(b"case") if end is not None else ():
+        if closing < label < (end or 0) and _is_integer(unit, label + 1):
+            yield label + 1
 
 
 def _cast_number(unit: Unit, index: int) -> int | None:

@@ -442,3 +442,26 @@ def test_second_interface_of_hipblas_is_noted_at_the_call(name: str) -> None:
     text = f"#include <cublas_v2.h>\nint product() {{\n  return {name}(\n    h, 1);\n}}\n"
     assert rules_on(text, "a.cpp").places("library-interface") == [(3, 10, name)]
     assert not rules_on(text, "a.cpp", rocm="7.1").places("library-interface")
+
+
+@pytest.mark.parametrize("condition", ["asked", "(asked)", "static_cast<int>(asked)", "(int)asked"])
+def test_number_as_a_case_label_of_an_enumeration_is_reported(condition: str) -> None:
+    text = (
+        "int kind(cudaDeviceAttr asked) {\n"
+        f"  switch ({condition}) {{\n"
+        "    case 16: return 1;\n"
+        "    case cudaDevAttrWarpSize: return 2;\n"
+        "  }\n"
+        "  switch (asked ? 1 : 2) { case 75: return 4; }\n"
+        "  return 0;\n"
+        "}\n"
+    )
+    assert rules_on(text, "a.cpp").places("enum-number") == [(3, 10, "16")]
+
+
+def test_trigraphs_that_hide_a_directive_or_split_a_name_are_reported() -> None:
+    text = (
+        '??=include <cuda.h>\nint a; // why??/\n// so??=\ncuda??/\nStream_t s;\nauto t = "x??/";\n'
+    )
+    outcome = rules_on(text, "a.c")
+    assert outcome.places("trigraph") == [(1, 1, "??="), (4, 5, "??/")]
