@@ -156,6 +156,8 @@ def _is_cuda_use(unit: Unit, context: Context, index: int, name: bytes) -> bool:
 def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
     """`own` where the project's name is meant, `foreign` where some unknown one is, else empty."""
     before = unit.text(index - 1)
+    if before == b"template":
+        before = unit.text(index - 2)
     if before in (b".", b"->", b"->*", b".*"):
         return "own" if name in context.project.owned_names else ""
     if before == b"::":
@@ -174,6 +176,8 @@ def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
     scope = unit.scopes.at(index)
     if scope.kind == "class" and not _known_to_class(unit, index, name, scope):
         return ""
+    if scope.kind == "enum" and (scope.name, name) in context.project.owned:
+        return "own"
     named = any((owner, name) in context.project.owned for owner in scope.owners())
     nameless = scope.kind == "class" and not scope.name and (b"", name) in context.project.owned
     return "own" if named or nameless else ""

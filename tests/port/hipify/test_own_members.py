@@ -89,3 +89,21 @@ def test_collective_names_that_the_release_lacks_are_reported() -> None:
 def test_header_of_the_collectives_network_plugins_moves(spelled: str) -> None:
     result = convert(f"#include {spelled}\n".encode(), "a.cpp")
     assert result.data == f"#include {spelled[0]}rccl/nccl_net.h{spelled[-1]}\n".encode()
+
+
+def test_enumerator_of_a_scoped_enumeration_keeps_its_name_where_it_is_declared() -> None:
+    text = output(
+        "namespace mine { enum class Code : int { cudaErrorUnknown = 4, none }; }\n"
+        "int code() { return (int)mine::Code::cudaErrorUnknown + cudaErrorUnknown; }\n"
+    )
+    assert "{ cudaErrorUnknown = 4, none }" in text
+    assert "mine::Code::cudaErrorUnknown + hipErrorUnknown;" in text
+
+
+def test_member_template_keeps_its_name_where_template_is_written() -> None:
+    text = output(
+        "template <class T> struct Pool { template <class U> U cudaMemset(U u); };\n"
+        "template <class T> int use(Pool<T>& p) { return p.template cudaMemset<int>(3); }\n"
+    )
+    assert "U cudaMemset(U u)" in text
+    assert "p.template cudaMemset<int>(3)" in text
