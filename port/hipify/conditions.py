@@ -8,6 +8,7 @@ no counterpart. An arm behind `HIP_VERSION >= …` may use what that release dec
 from __future__ import annotations
 
 import operator
+import os
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
@@ -42,7 +43,7 @@ class Conditions:
     def __init__(self, unit: Unit, release: str, defines: Mapping[str, str]) -> None:
         self._unit = unit
         self._release = release
-        self._defines = {name.encode(): value.encode() for name, value in defines.items()}
+        self._defines = {os.fsencode(name): os.fsencode(defines[name]) for name in defines}
         self._floor = version_number(release)
         self._possible: dict[Branch, frozenset[int]] = {}
 

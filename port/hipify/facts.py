@@ -8,6 +8,7 @@ has no such name: then it only must not be reported as unknown.
 
 from __future__ import annotations
 
+import os
 import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -64,7 +65,7 @@ class Project:
     ) -> Project:
         """Join the facts of all files; `macros` are the `-D` names."""
         owned: set[tuple[bytes, bytes]] = set()
-        declared = {name.encode() for name in macros}
+        declared = {os.fsencode(name) for name in macros}
         defined = set(declared)
         imported: set[tuple[bytes, bytes]] = set()
         for each in facts:

@@ -90,7 +90,7 @@ def _through_macro(unit: Unit, include: Include, context: Context) -> Iterator[F
             f"-D{include.macro}={value} names a CUDA header",
             f"build the converted tree with -D{include.macro}=<{entry.target}>",
         )
-    elif include.macro.encode() not in context.project.declared:
+    elif os.fsencode(include.macro) not in context.project.declared:
         yield unit.finding_at(
             "include-macro",
             "warning",

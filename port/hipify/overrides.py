@@ -83,6 +83,6 @@ def _take(
     if not isinstance(value, str) or not value:
         found = json.dumps(value, default=str)
         raise InputError(f"{path}:{line}: key {key!r}: wanted a name in quotes, found {found}")
-    if not key or "\n" in key + value:
-        raise InputError(f"{path}:{line}: key {key!r}: wanted a name or header on one line")
+    if not key or not (key + value).isprintable():
+        raise InputError(f"{path}:{line}: key {key!r}: wanted a name or header in plain characters")
     entries[key] = value

@@ -114,7 +114,7 @@ def _compared(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
         number = _beside(unit, index, 1) or _beside(unit, index, -1)
         if number is None:
             continue
-        text = name.decode()
+        text = name.decode("utf-8", "replace")
         yield unit.finding(
             "enum-value",
             "error",

@@ -64,7 +64,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
 
 def _kernels(unit: Unit, context: Context) -> Iterator[Edit]:
     for name, place in _KERNEL.items():
-        entry = context.mapping.lookup(name.decode())
+        entry = context.mapping.lookup(name.decode("utf-8", "replace"))
         if entry is None or entry.target is None:
             continue
         for index in unit.find(name):

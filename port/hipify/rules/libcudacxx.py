@@ -99,7 +99,11 @@ def rule(unit: Unit, _context: Context) -> Iterator[Finding | Edit]:
                 continue
             if space == b"cuda" and not name and known is _KNOWN:
                 continue
-            full = f"{space.decode()}::{name}" if name else f"namespace {space.decode()}"
+            full = (
+                f"{space.decode('utf-8', 'replace')}::{name}"
+                if name
+                else f"namespace {space.decode('utf-8', 'replace')}"
+            )
             yield unit.finding(
                 "libcudacxx",
                 "error",

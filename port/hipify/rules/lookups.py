@@ -30,7 +30,7 @@ _VERSION_AT = {
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     """Report each such call where HIP has the function; the map reports it where HIP has none."""
     for name, place in _VERSION_AT.items():
-        entry = context.mapping.lookup(name.decode())
+        entry = context.mapping.lookup(name.decode("utf-8", "replace"))
         if entry is None or not entry.target:
             continue
         for call in calls(unit, name):

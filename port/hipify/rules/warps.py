@@ -187,10 +187,10 @@ def _numbers(unit: Unit) -> Iterator[Finding]:
             "warp-width",
             "warning",
             index,
-            f"{unit.text(index).decode()} is the width of a CUDA warp here; a wavefront has 64 "
-            "lanes on CDNA GPUs",
+            f"{word(unit, index)} is the width of a CUDA warp here; a wavefront has 64 lanes on "
+            "CDNA GPUs",
             "compute with warpSize (in device code) or with the device's warpSize property",
-            name=unit.text(index).decode(),
+            name=word(unit, index),
         )
 
 
@@ -221,7 +221,7 @@ def _counts(unit: Unit) -> Iterator[Finding]:
                     at,
                     "__popc counts 32 bits; a mask of lanes has 64 on CDNA GPUs",
                     "count the whole mask with __popcll and compare with warpSize",
-                    name=unit.text(at).decode(),
+                    name=word(unit, at),
                 )
 
 

@@ -225,6 +225,23 @@ class TestConditions:
         assert reports(f"#if {test}\nint a = cuMulticastCreate(b, c);\n#endif\n")
 
 
+@pytest.mark.promise("B07")
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"#include a\x9ab\n",
+        b"#define a\x9a(n) cuda##n\na\x9a(Free)\n",
+        b"constexpr int kWarp\x9aSize = 32;\nint l = threadIdx.x % kWarp\x9aSize;\n",
+        b"cuda\x9aFree(); cudaMemcpyToSymbol(a\x9a, b, 1); enum E\x9a { cu\x9aX };\n",
+        b"#include <cuda\x9a.h>\n#if CUDA_\x9a && HIP_VERSION > \x9a\n#endif\n",
+    ],
+)
+def test_names_that_are_no_utf8_are_names_like_others(text: bytes) -> None:
+    once = convert(text, "a.cu")
+    assert once.data.count(b"\x9a") == text.count(b"\x9a")
+    assert convert(once.data, "a.cu").data == once.data
+
+
 _WORDS = [
     *[b"cudaMalloc", b"cudaFree(p)", b"cuMemAlloc(&p, 1);", b"CUdeviceptr d;", b"cudaFoo"],
     *[
