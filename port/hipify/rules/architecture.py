@@ -127,7 +127,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 "compiler-macro",
                 "error",
                 index,
-                f"{name.decode('utf-8', 'replace')} is not defined when HIP is compiled; the other branch is taken",
+                f"{name.decode()} is not defined when HIP is compiled; the other branch is taken",
                 "ask for __HIPCC__ (HIP code) or __HIP_DEVICE_COMPILE__ (device pass) as well",
             )
     for name in _VERSION:
@@ -136,7 +136,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 "version-macro",
                 "error",
                 index,
-                f"{name.decode('utf-8', 'replace')} is not defined when HIP is compiled: it counts as 0 in #if and "
+                f"{name.decode()} is not defined when HIP is compiled: it counts as 0 in #if and "
                 "fails to compile elsewhere",
                 "ask for the feature, or for HIP_VERSION on the HIP side; no CUDA version stands "
                 "for a HIP version",

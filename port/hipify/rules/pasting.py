@@ -88,7 +88,7 @@ def _arguments(unit: Unit, name: bytes) -> Iterator[Finding]:
                 "pasted-name",
                 "error",
                 argument[0],
-                f"{piece} is given to the macro {name.decode('utf-8', 'replace')}, which pastes it to "
-                "a longer name that stays CUDA's",
+                f"{piece} is given to the macro {name.decode('utf-8', 'replace')}, which pastes it "
+                "to a longer name that stays CUDA's",
                 "write the names out, or give hip under __HIP_PLATFORM_AMD__",
             )
