@@ -74,7 +74,16 @@ def _stale(out: Path, changes: Changes) -> Iterator[Finding]:
         for path in paths:
             message = f"{out / path} is not what this conversion makes: it would be {state}"
             remedy = "convert without --check; edits belong into the source"
-            yield Finding(path, 1, 1, "stale-output", "error", path, message, remedy)
+            yield Finding(
+                path,
+                1,
+                1,
+                "stale-output",
+                "error",
+                path,
+                message,
+                remedy,
+            )
 
 
 def _records(
