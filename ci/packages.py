@@ -61,6 +61,9 @@ PYTHON_HEADERS = SystemPackage(
     file=f"{sysconfig.get_path('include')}/Python.h",
 )
 DOCTEST = SystemPackage("doctest-dev", file="/usr/include/doctest/doctest.h")
+CLANG_HIP = SystemPackage(
+    "clang-19", command="clang-19"
+)  # knows gfx942; Debian 12's clang does not
 CLANG = SystemPackage("clang", command="clang++")
 CLANG_RUNTIMES = SystemPackage(
     "libclang-rt-dev", clang_library=f"libclang_rt.fuzzer-{platform.machine()}.a"
@@ -73,7 +76,7 @@ _COMPILE = (GXX, GIT, PYTHON_HEADERS)
 
 NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "build": _COMPILE,
-    "tests": (*_COMPILE, DOCTEST),
+    "tests": (*_COMPILE, DOCTEST, CLANG_HIP),
     "cpp": (GXX, DOCTEST),
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
     "fuzz": (GXX, CLANG, CLANG_RUNTIMES),

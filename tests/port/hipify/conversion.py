@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
 from port.hipify.cli import main
+from tests.hip_headers import include_folder
 
-HEADERS_VARIABLE = "PORT_TEST_HIP_HEADERS"
-"""`6.4=/prefix:7.1=/prefix`: folders that hold `include/hip/hip_runtime.h` of each release."""
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _COMMENT = re.compile(
     r'(?P<keep>(?:u8|[uUL])?R"(?P<fence>[^ ()\\\s"]{0,16})\(.*?\)(?P=fence)"'
@@ -102,7 +101,9 @@ def cases(folder: Path) -> list[Case]:
 
 def judged_by_compiler(condition: dict[str, Any]) -> bool:
     """Whether `condition` needs a compiler and headers that this machine lacks."""
-    return "syntax" in condition and (_clang() is None or not _headers())
+    return "syntax" in condition and (
+        _clang() is None or all(isinstance(include_folder(hip), str) for hip in condition["hip"])
+    )
 
 
 def _holds(condition: dict[str, Any], run: Conversion) -> bool:
@@ -127,17 +128,17 @@ def _words(finding: dict[str, Any]) -> str:
 
 
 def _compiles(out: Path, file: str, hip: str) -> bool:
-    prefix = _headers().get(hip)
+    include = include_folder(hip)
     clang = _clang()
-    if prefix is None or clang is None:
+    if isinstance(include, str) or clang is None:
         return False
     command = [clang, "-fsyntax-only", "-w", "-D__HIP_PLATFORM_AMD__"]
-    command += ["-DHIP_ENABLE_WARP_SYNC_BUILTINS=1", f"-I{out}", f"-I{prefix}/include"]
+    command += ["-DHIP_ENABLE_WARP_SYNC_BUILTINS=1", f"-I{out}", f"-I{include}"]
     if not file.endswith(".c"):
         command.append("-std=c++17")
     if file.endswith(".cu"):
         command += ["-x", "hip", "--cuda-host-only", "--offload-arch=gfx942", "-nogpulib"]
-        command.append(f"--rocm-path={prefix}")
+        command.append(f"--rocm-path={include.parent}")
     done = subprocess.run([*command, file], cwd=out, capture_output=True, check=False)
     return done.returncode == 0
 
@@ -153,12 +154,3 @@ def _clang() -> str | None:
         if subprocess.run(probe, input=b"", capture_output=True, check=False).returncode == 0:
             return path
     return None
-
-
-@cache
-def _headers() -> dict[str, Path]:
-    found = {}
-    for part in filter(None, os.environ.get(HEADERS_VARIABLE, "").split(":")):
-        release, _, prefix = part.partition("=")
-        found[release] = Path(prefix)
-    return found

@@ -9,23 +9,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.port.hipify.conversion import HEADERS_VARIABLE, Case, cases, convert
-
-if TYPE_CHECKING:
-    from _pytest.mark import ParameterSet
+from tests.port.hipify.conversion import Case, cases, convert
 
 if TYPE_CHECKING:
     from _pytest.mark import ParameterSet
 
 HERE = Path(__file__).resolve().parent
 CASES = cases(HERE / "cases")
-
-
-def _parameter(case: Case) -> ParameterSet:
-    """A case named `r07-…` shows field report 7."""
-    name = case.folder.name
-    marks = [pytest.mark.report(str(int(name[1:3])))] if name.startswith("r") else []
-    return pytest.param(case, id=name, marks=marks)
 
 
 _REPORT = re.compile(r"r0*(\d+)-")
@@ -46,7 +36,7 @@ def test_conversion_is_as_the_case_says(case: Case, tmp_path: Path) -> None:
     assert not case.faults(run)
     assert _bytes_of(source) == before
     if left := case.left_to_compiler(run):
-        pytest.skip(f"no clang with HIP headers ({HEADERS_VARIABLE}) to judge: {', '.join(left)}")
+        pytest.skip(f"no clang 17 or newer with HIP headers to judge: {', '.join(left)}")
 
 
 @pytest.mark.report("3")

@@ -6,7 +6,7 @@ import pytest
 
 from port.hipify import compat, tables
 from port.hipify.mapping import Mapping
-from tests.port.hipify.hip_headers import errors_of
+from tests.hip_headers import errors_of
 
 USE = """
 #include <stdint.h>
