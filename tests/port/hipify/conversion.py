@@ -150,7 +150,8 @@ def _clang() -> str | None:
         path = shutil.which(name)
         if path is None:
             continue
-        probe = [path, "-x", "hip", "--offload-arch=gfx942", "-nogpulib", "-nogpuinc", "-E", "-"]
+        probe = [path, "-x", "hip", "--cuda-host-only", "--offload-arch=gfx942", "-nogpulib"]
+        probe += ["-nogpuinc", "-E", "-"]
         if subprocess.run(probe, input=b"", capture_output=True, check=False).returncode == 0:
             return path
     return None
