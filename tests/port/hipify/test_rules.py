@@ -465,3 +465,9 @@ def test_trigraphs_that_hide_a_directive_or_split_a_name_are_reported() -> None:
     )
     outcome = rules_on(text, "a.c")
     assert outcome.places("trigraph") == [(1, 1, "??="), (4, 5, "??/")]
+
+
+@pytest.mark.parametrize(("given", "places"), [("&with", [(2, 1, "cuCtxCreate")]), ("nullptr", [])])
+def test_context_created_with_parameters_is_reported_at_the_call(given: str, places: list) -> None:
+    text = f"int open(CUcontext* c, CUctxCreateParams with) {{\ncuCtxCreate(c, {given}, 0, 0);}}"
+    assert rules_on(text, "a.cpp").places("context-parameters") == places
