@@ -18,8 +18,8 @@ LOOKS_LIKE_CUDA = re.compile(
     rb"_{0,2}cuda[A-Z]\w*|(?:PFN_)?cu[A-Z]\w*|CU_[A-Z0-9]\w*|CUDA_[A-Z0-9]\w*|CUDART_\w+|CU[a-z]\w+"
     rb"|CUDA(?:RT)?API|(?:cublas|cudnn|cufft|cusparse|cusolver|curand|cutensor|cufile|cupti|nvrtc"
     rb"|nvml|nvtx|nvjpeg|nvJitLink|nvshmem|npp|nvPTX)[A-Z_]\w*"
-    rb"|(?:CUBLAS|CUDNN|CUFFT|CUSPARSE|CUSOLVER|CURAND|CUPTI|NVRTC|NVML|NVTX|NPP)[A-Z]*_\w+"
-    rb"|__nv_\w+|nv_bfloat\w+"
+    rb"|(?:CUBLAS|CUDNN|CUFILE|CUFFT|CUSPARSE|CUSOLVER|CURAND|CUPTI|NVRTC|NVML|NVTX|NPP)[A-Z]*_\w+"
+    rb"|__nv_\w+|nv_bfloat\w+|NV(?:JPEG|JITLINK|PTXCOMPILE|LINK)_\w+|CU(?:File|GPUDirect|GL)\w+"
 )
 """Names that follow the patterns of CUDA's headers and libraries."""
 
