@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
-from names import code_only, cuda_names
+from names import code_only, cuda_names, source_lines
 from tools import SUFFIXES
 
 from port.hipify.tables import load_cuda, load_hip
@@ -66,11 +66,12 @@ def count(top: Path, run: Run, release: str) -> Counts:
         if path.suffix not in SUFFIXES | {".hip"} or not path.is_file():
             continue
         data = path.read_bytes()
+        lines = source_lines(data)
         for line, name in cuda_names(data, declared()):
             if (relative, name) in run.own:
                 continue
             residue += 1
-            unreported += (relative, line - run.shift.get(relative, 0)) not in run.told
+            unreported += (relative, lines[line - 1]) not in run.told
         for name in set(_HIP.findall(code_only(data))) - known:
             undeclared += name.decode() not in hip
     return Counts(residue, unreported, undeclared)

@@ -21,6 +21,7 @@ _NOT_CODE = re.compile(
     re.DOTALL,
 )
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include.*$", re.MULTILINE)
+_LINE = re.compile(rb"[ \t]*#[ \t]*line[ \t]+(\d+)")
 _NAME = re.compile(rb"[A-Za-z_][A-Za-z0-9_]*")
 _NOT_NEWLINE = re.compile(rb"[^\n]")
 
@@ -42,3 +43,16 @@ def cuda_names(data: bytes, declared: AbstractSet[str]) -> Iterator[tuple[int, s
             line += code.count(b"\n", last, match.start())
             last = match.start()
             yield line, name
+
+
+def source_lines(data: bytes) -> list[int]:
+    """The source line of each line of a converted file, as its `#line` directives give them."""
+    lines = []
+    number = 0
+    for text in data.split(b"\n"):
+        number += 1
+        lines.append(number)
+        directive = _LINE.match(text)
+        if directive:
+            number = int(directive[1]) - 1
+    return lines

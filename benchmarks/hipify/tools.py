@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,6 @@ class Run:
     status: int
     told: frozenset[tuple[str, int]] = frozenset()
     own: frozenset[tuple[str, str]] = frozenset()
-    shift: dict[str, int] = field(default_factory=dict)
     second_run: int | None = None
 
 
@@ -80,7 +79,6 @@ def ours(top: Path, out: Path, release: str = "6.4") -> Run:
         status,
         frozenset((f["file"], f["line"]) for f in findings),
         frozenset((f["file"], f["name"]) for f in findings if f["rule"] == "own-name"),
-        {f["file"]: f.get("lines_added", 0) for f in report["files"]},
         changed,
     )
 
