@@ -19,7 +19,8 @@ def tests(session: nox.Session) -> None:
     session.run("python", "-m", "ci.built")
     # A file is one worker's, so that what a module of tests builds is built once.
     workers = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
-    session.run("pytest", *workers, *session.posargs)
+    without_gpu = "--ignore=tests/device"  # session gpu-tests has those
+    session.run("pytest", *workers, without_gpu, *session.posargs)
 
 
 def _toolchain(session: nox.Session, platform: str) -> list[str]:
