@@ -28,10 +28,14 @@ CPP_FLOORS: dict[str, tuple[str, ...]] = {
 
 # Floors of the Python package `monarch`, lowest first; parts of one floor do not see each other.
 PYTHON_FLOORS: tuple[tuple[str, ...], ...] = (
-    ("_build_info", "_distributions", "errors", "config"),
+    ("_build_info", "_distributions", "_failure"),
+    ("errors",),
+    ("config", "_shape"),
     ("_core", "_preload"),
-    ("_actor",),
-    ("_mesh", "_supervision"),
+    ("_link", "_actor"),
+    ("_proc",),
+    ("_mesh",),
+    ("_supervision",),
     ("_job", "_tensor", "_rdma", "_gpu", "_gpu_cuda", "_gpu_rocm"),
     ("_observe",),
     ("_dashboard", "cli", "_cli"),

@@ -5,7 +5,18 @@ Each keeps its constructor's arguments as its own, so that it survives pickling.
 
 from __future__ import annotations
 
-__all__ = ["ConflictError", "FrameError", "GpuError", "MonarchError", "RuntimeLibraryError"]
+from monarch._failure import MeshFailure, ranks_text
+
+__all__ = [
+    "ActorCrashError",
+    "ConflictError",
+    "DeadlockError",
+    "FrameError",
+    "GpuError",
+    "MonarchError",
+    "RuntimeLibraryError",
+    "SupervisionError",
+]
 
 
 class MonarchError(Exception):
@@ -50,3 +61,60 @@ class FrameError(MonarchError, ValueError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class SupervisionError(MonarchError, RuntimeError):
+    """A call that cannot be answered, because what it was made to has failed or was stopped.
+
+    `endpoint` is what was called, `failure` what is known of the death (None after a stop), `ranks`
+    the ranks of the called mesh, unsliced, that are lost.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        failure: MeshFailure | None = None,
+        ranks: tuple[int, ...] = (),
+        endpoint: str = "",
+    ) -> None:
+        super().__init__(message, failure, ranks, endpoint)
+        self.message = message
+        self.failure = failure
+        self.ranks = ranks or (failure.ranks if failure is not None else ())
+        self.endpoint = endpoint
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class ActorCrashError(SupervisionError):
+    """A call that cannot be answered, because a proc of the called mesh is lost."""
+
+
+class DeadlockError(SupervisionError):
+    """Endpoints that wait for each other in a circle, each holding its actor meanwhile.
+
+    `cycle` names them in order, as `actor.endpoint`; the last waits for the first.
+    """
+
+    def __init__(self, message: str, cycle: tuple[str, ...] = (), endpoint: str = "") -> None:
+        super().__init__(message, None, (), endpoint)
+        self.args = (message, cycle, endpoint)
+        self.cycle = cycle
+
+
+def call_failed(
+    failure: MeshFailure, ranks: tuple[int, ...] = (), endpoint: str = ""
+) -> SupervisionError:
+    """What a call raises to which ranks of the called mesh will not answer.
+
+    An `ActorCrashError` where the proc is lost, else a `SupervisionError`.
+    """
+    what = ActorCrashError if failure.proc_lost else SupervisionError
+    text = failure.summary()
+    if endpoint:
+        text = f"{endpoint}: {ranks_text(ranks or failure.ranks)} cannot answer; {text}"
+    root = failure.causes[-1] if failure.causes else None
+    if root is not None and root.traceback:
+        text += f"\n\n{root.traceback.rstrip()}"
+    return what(text, failure, ranks, endpoint)

@@ -6,8 +6,12 @@ import pickle
 import pytest
 
 from monarch import errors
+from monarch._failure import MeshFailure
 
 EXAMPLES = {
+    "ActorCrashError": errors.ActorCrashError("what", MeshFailure("lost", "w", (1,)), (1,), "step"),
+    "DeadlockError": errors.DeadlockError("what", ("A.x", "B.y"), "x"),
+    "SupervisionError": errors.SupervisionError("what", None, (2,), "step"),
     "MonarchError": errors.MonarchError("what"),
     "ConflictError": errors.ConflictError("what"),
     "RuntimeLibraryError": errors.RuntimeLibraryError("what"),
@@ -42,7 +46,10 @@ def test_messages_are_for_people_and_codes_for_programs():
     [
         ("ConflictError", ImportError),
         ("RuntimeLibraryError", ImportError),
+        ("ActorCrashError", RuntimeError),
+        ("DeadlockError", RuntimeError),
         ("GpuError", RuntimeError),
+        ("SupervisionError", RuntimeError),
         ("FrameError", ValueError),
     ],
 )
