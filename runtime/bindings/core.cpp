@@ -1,9 +1,11 @@
 // The module `monarch._core`: the runtime's core for Python. No GPU code.
 #include <nanobind/nanobind.h>
 
+#include "proc.hpp"
 #include "wire.hpp"
 
 NB_MODULE(_core, module) {
   module.doc() = "The runtime's core.";
+  monarch::bindings::bind_proc(module);
   monarch::bindings::bind_wire(module);
 }
