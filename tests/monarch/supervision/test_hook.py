@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import types
+
+import pytest
+
+from monarch._failure import MeshFailure
+from monarch._supervision import hook
+
+FAILURE = MeshFailure("exit", "w", (1,), exit_code=7, pid=5)
+
+
+@pytest.fixture
+def public(monkeypatch):
+    """A stand-in for the public module, whose attribute the user sets."""
+    module = types.ModuleType("monarch.actor")
+    monkeypatch.setitem(sys.modules, "monarch.actor", module)
+    return module
+
+
+def run(failure=FAILURE):
+    ends = []
+    hook.report_unhandled(failure, lambda status, report: ends.append((status, report)))
+    return ends
+
+
+@pytest.mark.promise("S05")
+def test_without_a_hook_of_the_users_the_program_ends_with_status_1_and_a_report():
+    ((status, report),) = run()
+    assert status == 1
+    assert report == (
+        "monarch: a failure that nobody handled ends the program with status 1\n"
+        "rank 1 of mesh 'w' ended with exit code 7 [pid 5]"
+    )
+
+
+def test_a_hook_of_the_users_is_called_and_the_program_goes_on(public):
+    seen = []
+    public.unhandled_fault_hook = seen.append
+    assert not hook.is_default()
+    assert run() == []
+    assert seen == [FAILURE]
+
+
+def test_a_hook_that_is_no_function_any_more_counts_as_none(public):
+    public.unhandled_fault_hook = None
+    assert hook.is_default()
+    assert [status for status, _ in run()] == [1]
+
+
+@pytest.mark.parametrize(("code", "status"), [(None, 0), (3, 3), (256 + 3, 3), ("text", 1)])
+def test_a_hook_may_end_the_program_with_a_status_of_its_own(public, code, status):
+    def ends(_failure):
+        raise SystemExit(code)
+
+    public.unhandled_fault_hook = ends
+    ((got, report),) = run()
+    assert got == status
+    assert f"status {status}\n" in report
+
+
+def test_a_hook_that_raises_ends_the_program_and_both_are_told(public):
+    def broken(_failure):
+        raise KeyError("colour")
+
+    public.unhandled_fault_hook = broken
+    ((status, report),) = run()
+    assert status == 1
+    assert "exit code 7" in report
+    assert report.endswith("KeyError: 'colour'")
+
+
+END = """
+import atexit, sys, threading, time
+from monarch._supervision.hook import end_program
+
+sys.stdout.write("before ")
+atexit.register(print, "never")
+
+def stop():
+    sys.stdout.write("stopped")
+    raise OSError("passed over")
+
+thread = threading.Timer(0.05, end_program, (3, "the report\\n", [stop]))
+thread.start()
+time.sleep(60)
+"""
+
+
+@pytest.mark.promise("S05")
+def test_the_end_comes_at_once_while_the_main_thread_sleeps_and_the_report_comes_last():
+    done = subprocess.run(
+        [sys.executable, "-c", END], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == 3
+    assert done.stdout == "before stopped"
+    assert done.stderr == "the report\n"
+
+
+def test_the_end_comes_also_when_nobody_reads_the_report():
+    code = END.replace('sys.stdout.write("before ")', "")
+    reader = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    reader.stdout.close()
+    reader.stderr.close()
+    assert reader.wait(timeout=30) == 3
