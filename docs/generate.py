@@ -7,8 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+_ROOT = Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(_ROOT), str(_ROOT / "runtime")]
 
+from monarch.config import SETTINGS
 from port import policy
 from port.errors import ExitCode
 from port.hipify import findings, rules
@@ -52,6 +54,16 @@ def options(command: click.Command) -> str:
     return table(("option", "meaning"), rows)
 
 
+def settings(*, effect: bool) -> str:
+    """Settings of the runtime: those with an effect, or those without."""
+    rows = [
+        (f"`{name}`", kind, f"`{default}`" if default != "" else "", what)
+        for name, (kind, default, has_effect, what) in SETTINGS.items()
+        if has_effect == effect
+    ]
+    return table(("setting", "kind", "default", "what it is"), rows)
+
+
 def parts() -> dict[str, str]:
     """Every generated part by its name."""
     meanings = {**findings.MEANINGS, **rules.MEANINGS}
@@ -79,6 +91,8 @@ def parts() -> dict[str, str]:
             ((code, f"`{name}`", told[code]) for code, name in report.NAMES.items()),
         ),
         "policy-keys": table(("key", "value", "meaning"), keys),
+        "settings": settings(effect=True),
+        "settings-without-effect": settings(effect=False),
     }
 
 
