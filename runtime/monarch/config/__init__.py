@@ -309,7 +309,7 @@ def _encodings() -> Any:
 
 def _nanoseconds(text: str, where: str = "a duration") -> int:
     """A duration: numbers with units, as "1h 30m" or "500ms"."""
-    total = 0.0
+    total: float = 0
     rest = text.replace(" ", "")
     while rest:
         digits = len(rest) - len(rest.lstrip("0123456789."))
@@ -317,7 +317,8 @@ def _nanoseconds(text: str, where: str = "a duration") -> int:
         unit = rest[digits : digits + letters]
         scale = _UNITS.get(_ALIASES.get(unit, unit))
         try:
-            total += float(rest[:digits]) * (scale or float("?"))
+            number = float(rest[:digits]) if "." in rest[:digits] else int(rest[:digits])
+            total += number * (scale or int("no unit"))
         except ValueError:
             break
         rest = rest[digits + letters :]
