@@ -1,0 +1,1 @@
+"""What runs in the session: peers and their environments, the runs, the table, the plot."""
