@@ -1,0 +1,1 @@
+"""A pytest plugin for programs that use this package."""
