@@ -10,6 +10,7 @@ std::string_view name(Code code) noexcept {
     case Code::kCorrupt: return "corrupt";
     case Code::kSequence: return "sequence";
     case Code::kArgument: return "argument";
+    case Code::kSystem: return "system";
   }
   return "unknown";
 }

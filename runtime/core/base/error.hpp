@@ -13,6 +13,7 @@ enum class Code {
   kCorrupt,    // a checksum that does not fit
   kSequence,   // a replayed or skipped number
   kArgument,   // the caller asked for what cannot be
+  kSystem,     // the operating system refused
 };
 
 [[nodiscard]] std::string_view name(Code code) noexcept;

@@ -1,0 +1,117 @@
+// The sending side of shared-memory payloads: segments that this process owns, fills, lends to one
+// peer at a time and reuses. Faulting new memory in costs ten times the copy, so reuse is what
+// makes them worth having.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.hpp"
+#include "base/result.hpp"
+#include "net/shared_memory.hpp"
+
+namespace monarch::net {
+
+using SegmentId = std::uint64_t;
+using PeerId = std::uint64_t;
+
+// A segment as lent. Its memory and its descriptor stay valid as long as a copy of this is kept,
+// even when the peer dies meanwhile.
+struct Segment {
+  SegmentId id = 0;
+  int fd = -1;  // the arena's own: to be sent, not closed
+  std::byte* data = nullptr;
+  std::size_t capacity = 0;
+  bool known = false;  // whether this peer had the segment before, and so has its descriptor
+  std::shared_ptr<const void> hold;
+};
+
+// A segment that is no more, and a peer that may still have it mapped.
+struct Dropped {
+  PeerId peer;
+  SegmentId id;
+};
+
+struct ArenaOptions {
+  std::size_t smallest = std::size_t{64} << 10;      // the first of the power-of-two classes
+  std::size_t idle_budget = std::size_t{256} << 20;  // bytes kept in segments that nobody has
+  std::size_t most_segments = 256;                   // each holds a descriptor
+  Backing backing = Backing::kBest;
+};
+
+// All members may be called from any thread; none holds the lock while memory is copied, allocated
+// or freed.
+class Arena {
+ public:
+  explicit Arena(ArenaOptions options = {}) : options_(options) {}
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena() = default;
+
+  // Lends `peer` a segment of at least `bytes` with memory behind them: one it had before if there
+  // is one, else an idle one, else a new one. Idle segments that have to go for it are added to
+  // `dropped`. Errors: kSystem where memory or descriptors are exhausted, kLimit where
+  // `most_segments` are lent.
+  [[nodiscard]] base::Result<Segment> take(PeerId peer, std::size_t bytes,
+                                           std::vector<Dropped>& dropped);
+
+  // As take(), but only of segments that `peer` had before; an id of 0 where none is idle.
+  [[nodiscard]] base::Result<Segment> take_known(PeerId peer, std::size_t bytes);
+
+  // `peer` has no view of the segment any more. kArgument where it was not lent to this peer: then
+  // nothing changes. Idle segments beyond the budget, the longest idle first, are added to
+  // `dropped`.
+  [[nodiscard]] base::Result<void> give_back(PeerId peer, SegmentId id,
+                                             std::vector<Dropped>& dropped);
+
+  // `peer` is gone. What it was lent is never used again: it may be stopped and still write there.
+  void forget(PeerId peer);
+
+  // Drops every idle segment.
+  void trim(std::vector<Dropped>& dropped);
+
+  struct Usage {
+    std::size_t lent = 0;
+    std::size_t lent_bytes = 0;
+    std::size_t idle = 0;
+    std::size_t idle_bytes = 0;
+    std::size_t made = 0;  // since the start: stands still where reuse works
+  };
+  [[nodiscard]] Usage usage() const;
+
+ private:
+  struct Block {
+    SegmentId id = 0;
+    Descriptor file;
+    Pages pages;
+    std::size_t reserved = 0;              // bytes from the start with memory behind them
+    std::optional<PeerId> lent_to;         // none: idle
+    bool filling = false;                  // take() is still at it
+    std::vector<PeerId> known;             // peers that have the descriptor
+    std::list<SegmentId>::iterator place;  // in idle_, while idle
+  };
+  using Shared = std::shared_ptr<Block>;
+  using Retired = std::vector<Shared>;  // to be unmapped once the lock is gone
+
+  [[nodiscard]] Shared lend_idle(PeerId peer, std::size_t capacity, bool only_known);
+  [[nodiscard]] base::Result<Shared> make(PeerId peer, std::size_t capacity);
+  [[nodiscard]] base::Result<Segment> fill(const Shared& block, PeerId peer, std::size_t bytes);
+  void retire_oldest(std::vector<Dropped>& dropped, Retired& retired);
+
+  const ArenaOptions options_;
+  mutable std::mutex mutex_;
+  std::unordered_map<SegmentId, Shared> blocks_;
+  std::list<SegmentId> idle_;  // longest idle first
+  std::size_t idle_bytes_ = 0;
+  std::size_t making_ = 0;  // new ones on the way, made without the lock
+  std::size_t made_ = 0;
+  SegmentId next_ = 1;
+};
+
+}  // namespace monarch::net

@@ -1,0 +1,133 @@
+#include "net/mappings.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace monarch::net {
+
+struct Loan::Owner {
+  struct Mapped {
+    std::shared_ptr<Pages> pages;
+    std::size_t populated = 0;
+  };
+
+  const ::pid_t process = ::getpid();
+  std::atomic<std::size_t> loans{0};
+  mutable std::mutex mutex;
+  std::shared_ptr<const Mappings::Release> release;  // none once the Mappings are gone
+  std::unordered_map<PeerId, std::unordered_map<SegmentId, Mapped>> peers;
+
+  // What to call when a loan of this segment ends, if anything.
+  [[nodiscard]] std::shared_ptr<const Mappings::Release> releaser(PeerId peer,
+                                                                  SegmentId id) const {
+    const std::lock_guard lock(mutex);
+    const auto found = peers.find(peer);
+    if (found == peers.end() || !found->second.contains(id)) return nullptr;
+    return release;
+  }
+};
+
+Loan::Loan(Key, std::shared_ptr<Owner> owner, std::shared_ptr<const Pages> pages, PeerId peer,
+           SegmentId id, base::MutableBytes bytes) noexcept
+    : owner_(std::move(owner)), pages_(std::move(pages)), peer_(peer), id_(id), bytes_(bytes) {
+  owner_->loans.fetch_add(1, std::memory_order_relaxed);
+}
+
+Loan::~Loan() {
+  owner_->loans.fetch_sub(1, std::memory_order_relaxed);
+  // The mutex of a forked child may have been held by a thread that it does not have.
+  if (owner_->process != ::getpid()) return;
+  if (const auto release = owner_->releaser(peer_, id_)) (*release)(peer_, id_);
+}
+
+Mappings::Mappings(Release release) : owner_(std::make_shared<Loan::Owner>()) {
+  owner_->release = std::make_shared<const Release>(std::move(release));
+}
+
+Mappings::~Mappings() {
+  decltype(owner_->peers) unmapped;
+  const std::lock_guard lock(owner_->mutex);
+  owner_->release = nullptr;
+  owner_->peers.swap(unmapped);
+}
+
+base::Result<void> Mappings::add(PeerId peer, SegmentId id, Descriptor file,
+                                 std::size_t capacity) {
+  if (auto fits = check_shared(file, capacity); !fits) return fits;
+  auto pages = map_shared(file, capacity);
+  if (!pages) return std::move(pages).error();
+  auto shared = std::make_shared<Pages>(*std::move(pages));
+  const std::lock_guard lock(owner_->mutex);
+  const bool added = owner_->peers[peer].try_emplace(id, Loan::Owner::Mapped{std::move(shared)}).second;
+  if (added) return {};
+  return base::Error{base::Code::kMalformed, "the peer announced its shared-memory segment " +
+                                                 std::to_string(id) + " twice"};
+}
+
+base::Result<std::shared_ptr<Loan>> Mappings::open(PeerId peer, SegmentId id, std::size_t bytes) {
+  std::shared_ptr<Pages> pages;
+  std::size_t populated = 0;
+  {
+    const std::lock_guard lock(owner_->mutex);
+    const auto found = owner_->peers.find(peer);
+    if (found != owner_->peers.end()) {
+      if (const auto segment = found->second.find(id); segment != found->second.end()) {
+        pages = segment->second.pages;
+        if (bytes <= pages->size()) {
+          populated = std::exchange(segment->second.populated,
+                                    std::max(segment->second.populated, bytes));
+        }
+      }
+    }
+  }
+  if (pages == nullptr) {
+    return base::Error{base::Code::kMalformed,
+                       "the peer sent a payload in a shared-memory segment " + std::to_string(id) +
+                           " that it did not announce"};
+  }
+  if (bytes > pages->size()) {
+    return base::Error{base::Code::kMalformed,
+                       "the peer sent a payload of " + std::to_string(bytes) +
+                           " bytes in a shared-memory segment of " + std::to_string(pages->size())};
+  }
+  const std::size_t from = populated / page_size() * page_size();
+  if (bytes > populated) populate(*pages, from, bytes);
+  const base::MutableBytes all(pages->data(), bytes);
+  return std::make_shared<Loan>(Loan::Key{}, owner_, std::move(pages), peer, id, all);
+}
+
+void Mappings::drop(PeerId peer, SegmentId id) {
+  std::shared_ptr<Pages> unmapped;
+  const std::lock_guard lock(owner_->mutex);
+  const auto found = owner_->peers.find(peer);
+  if (found == owner_->peers.end()) return;
+  const auto segment = found->second.find(id);
+  if (segment == found->second.end()) return;
+  unmapped = std::move(segment->second.pages);
+  found->second.erase(segment);
+}
+
+void Mappings::drop_peer(PeerId peer) {
+  std::unordered_map<SegmentId, Loan::Owner::Mapped> unmapped;
+  const std::lock_guard lock(owner_->mutex);
+  const auto found = owner_->peers.find(peer);
+  if (found == owner_->peers.end()) return;
+  unmapped = std::move(found->second);
+  owner_->peers.erase(found);
+}
+
+std::size_t Mappings::size() const {
+  const std::lock_guard lock(owner_->mutex);
+  std::size_t count = 0;
+  for (const auto& [peer, segments] : owner_->peers) count += segments.size();
+  return count;
+}
+
+std::size_t Mappings::loans() const { return owner_->loans.load(std::memory_order_relaxed); }
+
+}  // namespace monarch::net
