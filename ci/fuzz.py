@@ -37,7 +37,7 @@ def fuzz(session: nox.Session) -> None:
             f"-artifact_prefix={corpus.parent}/",
             str(corpus),
             *_seeds(program[-1]),
-            env={"PYTHONPATH": str(project.ROOT)},
+            env={"PYTHONPATH": f"{project.ROOT}:{project.ROOT / 'runtime'}"},
         )
 
 

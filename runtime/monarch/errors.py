@@ -9,13 +9,17 @@ from monarch._failure import MeshFailure, ranks_text
 
 __all__ = [
     "ActorCrashError",
+    "AddressError",
     "ConflictError",
     "DeadlockError",
     "FrameError",
     "GpuError",
+    "LinkError",
     "MonarchError",
     "RuntimeLibraryError",
+    "SecretError",
     "SupervisionError",
+    "UnsupportedAddressError",
 ]
 
 
@@ -52,6 +56,34 @@ class FrameError(MonarchError, ValueError):
     """Bytes that are no frame, or a frame that cannot be.
 
     `code` is one of malformed, version, limit, corrupt, sequence and argument.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message)
+        self.code = code
+        self.message = message
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class SecretError(MonarchError, OSError):
+    """The secret that authenticates links is missing, unsafe or unreadable."""
+
+
+class AddressError(MonarchError, ValueError):
+    """Text that is no address, or an address that cannot be used here."""
+
+
+class UnsupportedAddressError(AddressError, NotImplementedError):
+    """An address of a kind that this release does not serve."""
+
+
+class LinkError(MonarchError, ConnectionError):
+    """A link to another process that could not be made.
+
+    `code` is one of malformed, version, secret, channel, identity, role, duplicate, full, user,
+    closed, timeout and unreachable.
     """
 
     def __init__(self, code: str, message: str) -> None:

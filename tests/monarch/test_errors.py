@@ -17,6 +17,10 @@ EXAMPLES = {
     "RuntimeLibraryError": errors.RuntimeLibraryError("what"),
     "GpuError": errors.GpuError("what", "no_device", "counting"),
     "FrameError": errors.FrameError("limit", "what"),
+    "SecretError": errors.SecretError("what"),
+    "AddressError": errors.AddressError("what"),
+    "UnsupportedAddressError": errors.UnsupportedAddressError("what"),
+    "LinkError": errors.LinkError("secret", "what"),
 }
 
 
@@ -51,6 +55,10 @@ def test_messages_are_for_people_and_codes_for_programs():
         ("GpuError", RuntimeError),
         ("SupervisionError", RuntimeError),
         ("FrameError", ValueError),
+        ("SecretError", OSError),
+        ("AddressError", ValueError),
+        ("UnsupportedAddressError", NotImplementedError),
+        ("LinkError", ConnectionError),
     ],
 )
 def test_errors_are_of_the_builtin_kind_that_callers_expect(name, kind):

@@ -1,0 +1,92 @@
+"""Connections in the making: what the gate keeps of each."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+from monarch.errors import LinkError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+
+    from monarch._link import handshake
+    from monarch._link.address import Address
+
+    Done = Callable[[int, LinkError | None], None]
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1  # seconds between two tries to reach a listener
+
+
+class Door:
+    """A listening socket."""
+
+    __slots__ = ("address", "sock", "token")
+
+    def __init__(self, sock: socket.socket, address: Address, token: int) -> None:
+        self.sock = sock
+        self.address = address
+        self.token = token
+
+
+class Guest:
+    """A connection that came in and has not authenticated yet."""
+
+    __slots__ = ("end", "side", "sock")
+
+    def __init__(self, sock: socket.socket, side: handshake.Listener, end: float) -> None:
+        self.sock = sock
+        self.side = side
+        self.end = end
+
+
+class Dial:
+    """A link that is wanted. `sock` is None between two tries; `side` while it connects."""
+
+    __slots__ = ("address", "done", "end", "last", "pause", "peer", "role", "side", "sock", "until")
+
+    def __init__(self, address: Address, peer: int, role: int, until: float, done: Done) -> None:
+        self.address = address
+        self.peer = peer
+        self.role = role
+        self.until = until  # when to give up
+        self.done = [done]
+        self.sock: socket.socket | None = None
+        self.side: handshake.Dialer | None = None
+        self.end = 0.0  # when this try ends, or the next one starts
+        self.pause = FIRST_PAUSE
+        self.last: LinkError | None = None
+
+
+def send(sock: socket.socket, data: bytes) -> None:
+    """Send a message of the handshake whole: it is far smaller than the buffer of a new socket."""
+    if data and sock.send(data) != len(data):
+        raise OSError(errno.ENOBUFS, "the peer does not read")
+
+
+def try_send(sock: socket.socket, data: bytes) -> None:
+    try:
+        send(sock, data)
+    except OSError:
+        return
+
+
+def close(dial: Dial) -> None:
+    if dial.sock is not None:
+        dial.sock.close()
+    dial.sock = dial.side = None
+
+
+def unreachable(address: Address, number: int) -> LinkError:
+    text = os.strerror(number) if number else "the connection ended"
+    return LinkError("unreachable", f"nothing answers at {address}: {text}")
+
+
+def foreign(address: Address, uid: int | None) -> LinkError:
+    return LinkError(
+        "user",
+        f"the process that listens on {address} belongs to uid {uid}, and this one to uid "
+        f"{os.geteuid()}",
+    )

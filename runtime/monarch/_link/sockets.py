@@ -1,0 +1,127 @@
+"""Sockets of links: bind, connect, who is at the other end."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import stat
+import struct
+import sys
+
+from monarch._link.address import Address
+from monarch.errors import AddressError
+
+_BACKLOG = 128
+
+
+def listen(address: Address) -> tuple[socket.socket, Address]:
+    """A listening, non-blocking socket and the address it has (a TCP port of 0 is filled in).
+
+    Raises:
+        AddressError: something listens there already, or the system refuses the address.
+
+    """
+    family = _family(address)
+    made = socket.socket(family, socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
+    try:
+        made.setblocking(False)
+        if family == socket.AF_UNIX:
+            _bind_unix(made, address)
+        else:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.bind((address.host, address.port))
+        made.listen(_BACKLOG)
+    except OSError as error:
+        made.close()
+        raise AddressError(f"cannot listen on {address}: {error.strerror}") from None
+    except BaseException:
+        made.close()
+        raise
+    if family == socket.AF_UNIX:
+        return made, address
+    bound = Address(
+        "tcp", host=address.host, port=made.getsockname()[1], proc=address.proc, dial=address.dial
+    )
+    if address.dial is address:
+        bound.dial = bound
+    return made, bound
+
+
+def connect(address: Address) -> tuple[socket.socket, int]:
+    """A non-blocking socket on its way to `address`, and the error number of `connect` or 0."""
+    made = socket.socket(_family(address), socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
+    made.setblocking(False)
+    if address.kind == "unix":
+        return made, made.connect_ex(_path(address))
+    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made, made.connect_ex((address.host, address.port))
+
+
+def accept(listener: socket.socket) -> socket.socket:
+    """The next connection, non-blocking."""
+    made, _ = listener.accept()
+    made.setblocking(False)
+    if made.family != socket.AF_UNIX:
+        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return made
+
+
+def peer_uid(connection: socket.socket) -> int | None:
+    """The user at the other end as the kernel says; None for TCP, where it says nothing."""
+    if connection.family != socket.AF_UNIX:
+        return None
+    if sys.platform == "linux":
+        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        return int(struct.unpack("=iII", data)[1])
+    # struct xucred of the BSDs: version, uid, and groups that are of no interest here.
+    data = connection.getsockopt(0, 1, 76)
+    return int(struct.unpack_from("=II", data)[1])
+
+
+def channel(name: str | bytes | tuple[str, int]) -> bytes:
+    """The text both ends agree on for the address of a listener, as the kernel gives it."""
+    if isinstance(name, tuple):
+        return f"tcp {name[0]} {name[1]}".encode()
+    return b"unix " + (name if isinstance(name, bytes) else os.fsencode(name))
+
+
+def remove(listener: socket.socket, address: Address) -> None:
+    """Close a listener and take its file away."""
+    listener.close()
+    if address.kind == "unix" and not address.path.startswith("@"):
+        try:
+            os.unlink(address.path)  # noqa: PTH108 - pathlib costs start-up time
+        except FileNotFoundError:
+            return
+
+
+def _family(address: Address) -> int:
+    if address.kind == "unix":
+        return socket.AF_UNIX
+    return socket.AF_INET6 if ":" in address.host else socket.AF_INET
+
+
+def _path(address: Address) -> str:
+    return "\0" + address.path[1:] if address.path.startswith("@") else address.path
+
+
+def _bind_unix(made: socket.socket, address: Address) -> None:
+    if not address.path.startswith("@"):
+        os.fchmod(made.fileno(), 0o600)  # Linux gives this mode to the file that bind makes
+    try:
+        made.bind(_path(address))
+    except OSError as error:
+        if error.errno != errno.EADDRINUSE or not _is_abandoned(address):
+            raise
+        os.unlink(address.path)  # noqa: PTH108 - pathlib costs start-up time
+        made.bind(_path(address))
+
+
+def _is_abandoned(address: Address) -> bool:
+    """Whether the file at this address is a socket that nobody listens on any more."""
+    if address.path.startswith("@") or not stat.S_ISSOCK(os.lstat(address.path).st_mode):
+        return False
+    probe, error = connect(address)
+    probe.close()
+    return error == errno.ECONNREFUSED

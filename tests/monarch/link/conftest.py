@@ -1,0 +1,24 @@
+from __future__ import annotations
+
+import pytest
+
+from monarch._link.gate import Gate
+from tests.monarch.link.harness import SECRET, Links
+
+
+@pytest.fixture
+def process():
+    """`process(7)`: the gate and links of proc 7, closed with the test."""
+    made = []
+
+    def make(own, secret=SECRET, **options):
+        links = Links()
+        gate = Gate(links, own, lambda: secret, **options)
+        links.gate = gate
+        made.append((gate, links))
+        return gate, links
+
+    yield make
+    for gate, links in made:
+        gate.close()
+        links.close()

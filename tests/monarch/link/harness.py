@@ -1,0 +1,85 @@
+"""What stands in for the engine: it keeps the sockets it is given, and watches listeners."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import threading
+from typing import TYPE_CHECKING
+
+from monarch._link.secret import Secret
+
+if TYPE_CHECKING:
+    from monarch._link.gate import Gate
+
+SECRET = Secret(b"s" * 32, "the test")
+OTHER = Secret(b"o" * 32, "another test")
+
+
+class Links:
+    """The engine's side of a gate. `links` holds a blocking socket for each peer."""
+
+    def __init__(self) -> None:
+        self.links: dict[int, socket.socket] = {}
+        self.made = threading.Condition()
+        self._watched: dict[int, int] = {}
+        self._lock = threading.Lock()
+        self._wake = os.pipe()
+        self._ended = False
+        self.gate: Gate | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def add_link(self, peer, fd):
+        sock = socket.socket(fileno=fd)
+        sock.settimeout(20)
+        with self.made:
+            assert peer not in self.links, "two links to one peer"
+            self.links[peer] = sock
+            self.made.notify_all()
+
+    def has_link(self, peer):
+        return peer in self.links
+
+    def watch(self, fd, token):
+        with self._lock:
+            self._watched[fd] = token
+        os.write(self._wake[1], b"\0")
+
+    def unwatch(self, fd):
+        with self._lock:
+            self._watched.pop(fd, None)
+
+    def link_to(self, peer):
+        """The socket of a link, which the other side makes."""
+        with self.made:
+            assert self.made.wait_for(lambda: peer in self.links, 20)
+        return self.links[peer]
+
+    def close(self):
+        if self._ended:
+            return
+        self._ended = True
+        os.write(self._wake[1], b"\0")
+        self._thread.join()
+        for sock in self.links.values():
+            sock.close()
+        for fd in self._wake:
+            os.close(fd)
+
+    def _run(self):
+        while not self._ended:
+            poller = select.poll()
+            with self._lock:
+                numbers = [self._wake[0], *self._watched]
+            for number in numbers:
+                poller.register(number, select.POLLIN)
+            for number, _ in poller.poll():
+                if number == self._wake[0]:
+                    os.read(number, 4096)
+                    continue
+                with self._lock:
+                    token = self._watched.pop(number, None)
+                if token is not None:
+                    assert self.gate.readable(token)

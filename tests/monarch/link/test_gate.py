@@ -1,0 +1,424 @@
+"""The gate with real sockets: who gets a link, who is refused, and what neither can cost."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import socket
+import stat
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+
+from monarch._link import gate as gates
+from monarch._link import handshake
+from monarch._link.address import parse
+from monarch.errors import AddressError, LinkError
+from tests.monarch.link.harness import OTHER, SECRET
+
+_NOBODY = 65534
+
+
+@pytest.fixture
+def name():
+    return f"ipc://@monarch-test-{uuid.uuid4().hex}"
+
+
+def raw(address):
+    """A connection without any handshake."""
+    found = parse(address) if isinstance(address, str) else address
+    if found.kind == "tcp":
+        return socket.create_connection((found.host, found.port), timeout=20)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(20)
+    sock.connect("\0" + found.path[1:] if found.path.startswith("@") else found.path)
+    return sock
+
+
+def drained(sock):
+    """What the other side sends until it closes."""
+    data = b""
+    try:
+        while chunk := sock.recv(4096):
+            data += chunk
+    except ConnectionResetError:
+        pass
+    sock.close()
+    return data
+
+
+@pytest.mark.parametrize("where", ["abstract", "file", "tcp", "tcp6"])
+def test_both_ends_get_one_link_and_frames_flow(process, name, tmp_path, where):
+    text = {
+        "abstract": name,
+        "file": f"ipc://{tmp_path}/socket",
+        "tcp": "tcp://127.0.0.1:0",
+        "tcp6": "tcp://[::1]:0",
+    }[where]
+    a, at_a = process(1)
+    b, at_b = process(2)
+    bound = b.listen(parse(text))
+    assert a.connect(bound, seconds=20) == 2
+    at_a.link_to(2).sendall(b"ping")
+    assert at_b.link_to(1).recv(4) == b"ping"
+    at_b.link_to(1).sendall(b"pong")
+    assert at_a.link_to(2).recv(4) == b"pong"
+
+
+def test_who_linked_and_in_which_role_is_told(process, name):
+    told = []
+    b, at_b = process(2, role=handshake.HOST, linked=lambda *who: told.append(who))
+    b.listen(parse(name))
+    a, _ = process(1)
+    a.connect(parse(name), role=handshake.CLIENT, seconds=20)
+    at_b.link_to(1)
+    b.close()
+    assert told == [(1, handshake.CLIENT)]
+
+
+@pytest.mark.report("112")
+def test_who_dials_may_start_before_who_listens(process, name):
+    a, _ = process(1)
+    b, at_b = process(2)
+    ended = threading.Event()
+    results = []
+
+    def done(*result):
+        results.append(result)
+        ended.set()
+
+    a.dial(parse(name), done, seconds=30)
+    a.dial(parse(name), done, peer=2, seconds=30)
+    refused = threading.Event()
+    a.dial(parse(name), lambda *_: refused.set(), peer=3, seconds=0)
+    assert refused.wait(20)  # by now the first two have been tried as well
+    assert not ended.is_set()
+    b.listen(parse(name))
+    at_b.link_to(1)
+    assert ended.wait(20)
+    assert results[0] == (2, None)
+
+
+def test_nobody_there_ends_in_the_address_and_the_reason(process, name, tmp_path):
+    a, _ = process(1)
+    with pytest.raises(LinkError, match="Connection refused") as caught:
+        a.connect(parse(name), seconds=0.05)
+    assert caught.value.code == "unreachable"
+    assert name in str(caught.value)
+    with pytest.raises(LinkError, match="No such file"):
+        a.connect(parse(f"ipc://{tmp_path}/none"), seconds=0)
+    with pytest.raises(LinkError, match=r"tcp://127\.0\.0\.1:1: Connection refused"):
+        a.connect(parse("tcp://127.0.0.1:1"), seconds=0)
+
+
+def test_a_second_dial_finds_the_link_that_is_there(process, name):
+    a, at_a = process(1)
+    b, _ = process(2)
+    b.listen(parse(name))
+    assert a.connect(parse(name), seconds=20) == 2
+    assert a.connect(parse(name), seconds=20) == 2
+    assert a.connect(parse(name), peer=2, seconds=20) == 2
+    assert list(at_a.links) == [2]
+
+
+@pytest.mark.slow
+def test_two_that_dial_each_other_at_once_end_with_one_link(process, name):
+    for turn in range(40):
+        low, at_low = process(10 + turn)
+        high, at_high = process(1000 + turn)
+        low.listen(parse(f"{name}-{turn}-low"))
+        high.listen(parse(f"{name}-{turn}-high"))
+        start = threading.Barrier(2)
+        errors = []
+
+        def call(gate, address, peer, start=start, errors=errors):
+            start.wait()
+            try:
+                gate.connect(parse(address), peer=peer, seconds=20)
+            except LinkError as error:
+                errors.append(error)
+
+        threads = [
+            threading.Thread(target=call, args=(low, f"{name}-{turn}-high", 1000 + turn)),
+            threading.Thread(target=call, args=(high, f"{name}-{turn}-low", 10 + turn)),
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert errors == []
+        at_low.link_to(1000 + turn).sendall(b"x")
+        at_high.link_to(10 + turn).sendall(b"y")
+        assert at_high.link_to(10 + turn).recv(1) == b"x"
+        assert at_low.link_to(1000 + turn).recv(1) == b"y"
+
+
+def test_another_secret_is_told_to_both_sides_and_gets_no_link(process, name):
+    a, at_a = process(1, secret=OTHER)
+    b, at_b = process(2)
+    b.listen(parse(name))
+    start = time.monotonic()
+    with pytest.raises(LinkError, match="holds another secret") as caught:
+        a.connect(parse(name), seconds=30)
+    assert time.monotonic() - start < 5
+    assert caught.value.code == "secret"
+    assert at_a.links == at_b.links == {}
+
+
+def test_another_proc_than_the_one_asked_for_is_refused(process, name):
+    a, _ = process(1)
+    b, at_b = process(2)
+    b.listen(parse(name))
+    with pytest.raises(LinkError) as caught:
+        a.connect(parse(name), peer=3, seconds=30)
+    assert caught.value.code == "identity"
+    assert at_b.links == {}
+
+
+_HELLO = handshake.Dialer(SECRET, 1, b"unix \0x").start()
+
+
+@pytest.mark.promise("R07")
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"M", _HELLO[:8], _HELLO[:-1], b"GET / HTTP/1.1\r\n\r\n", os.urandom(64), bytes(4096)],
+    ids=["nothing", "byte", "head", "cut", "http", "random", "zeros"],
+)
+def test_a_stranger_is_turned_away_and_the_next_is_served(process, name, data):
+    b, at_b = process(2)
+    b.listen(parse(name))
+    stranger = raw(name)
+    stranger.sendall(data)
+    stranger.shutdown(socket.SHUT_WR)
+    assert len(drained(stranger)) <= 8
+    a, _ = process(1)
+    assert a.connect(parse(name), seconds=20) == 2
+    at_b.link_to(1)
+    assert list(at_b.links) == [1]
+
+
+def test_a_listener_that_is_no_process_of_ours_is_named(process, name):
+    fake = socket.socket(socket.AF_UNIX)
+    fake.bind("\0" + parse(name).path[1:])
+    fake.listen()
+
+    def answer():
+        connection, _ = fake.accept()
+        connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
+        drained(connection)
+
+    server = threading.Thread(target=answer)
+    server.start()
+    a, _ = process(1)
+    with pytest.raises(LinkError, match="no process of monarch"):
+        a.connect(parse(name), seconds=30)
+    server.join()
+    fake.close()
+
+
+def test_silent_connections_are_bounded_in_number_and_time(process, name, monkeypatch):
+    """Twice as many as there is room for: they hold no more than that, and no longer."""
+    monkeypatch.setattr(handshake, "SECONDS", 0.3)
+    b, _ = process(2)
+    b.listen(parse(name))
+    silent = [raw(name) for _ in range(2 * gates.STRANGERS - 40)]
+    for sock in silent:
+        sock.sendall(_HELLO[:7])
+    seen = []
+    admit = b._admit
+    monkeypatch.setattr(b, "_admit", lambda: (admit(), seen.append(len(b._guests))))
+    start = time.monotonic()
+    a, _ = process(1)
+    assert a.connect(parse(name), seconds=20) == 2
+    assert 0.3 <= time.monotonic() - start < 5
+    assert max(seen) == gates.STRANGERS
+    for sock in silent:
+        assert drained(sock) == b""
+
+
+def test_a_listener_that_never_answers_ends_the_dial(process, name, monkeypatch):
+    monkeypatch.setattr(handshake, "SECONDS", 0.05)
+    fake = socket.socket(socket.AF_UNIX)
+    fake.bind("\0" + parse(name).path[1:])
+    fake.listen()
+    a, _ = process(1)
+    with pytest.raises(LinkError, match="did not answer within") as caught:
+        a.connect(parse(name), seconds=0.01)
+    assert caught.value.code == "timeout"
+    fake.close()
+
+
+def _as_nobody(code, name):
+    """Start a program under another user's id."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can run a process under another uid")
+    become = f"import os, socket, sys; os.setresgid(*[{_NOBODY}] * 3); "
+    become += f"os.setresuid(*[{_NOBODY}] * 3); s = socket.socket(socket.AF_UNIX); "
+    return subprocess.Popen(
+        [sys.executable, "-c", f"{become}name = '\\0' + sys.argv[1]\n{code}", name],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+@pytest.mark.promise("X01")
+def test_a_peer_of_another_user_is_refused_before_a_byte_is_read(process, name, monkeypatch):
+    read = []
+    monkeypatch.setattr(handshake.Listener, "feed", lambda *_: read.append(1))
+    b, at_b = process(2)
+    b.listen(parse(name))
+    code = "s.settimeout(20); s.connect(name); print(s.recv(100).hex(), s.recv(100).hex())"
+    with _as_nobody(code, parse(name).path[1:]) as stranger:
+        assert stranger.stdout.read().strip() == handshake.refusal("user").hex()
+    assert read == []
+    assert at_b.links == {}
+
+
+def test_a_listener_of_another_user_is_not_trusted(process, name):
+    """Abstract names are anybody's to take: who took it is asked before a byte is sent."""
+    code = (
+        "s.bind(name); s.listen(); print('ready', flush=True); c, _ = s.accept()\n"
+        "print(c.recv(100).hex())"
+    )
+    with _as_nobody(code, parse(name).path[1:]) as squatter:
+        assert squatter.stdout.readline() == "ready\n"
+        a, _ = process(1)
+        with pytest.raises(LinkError, match=f"belongs to uid {_NOBODY}") as caught:
+            a.connect(parse(name), seconds=30)
+        assert caught.value.code == "user"
+        assert squatter.stdout.read().strip() == ""
+
+
+def test_a_socket_file_is_its_users_alone_and_goes_with_the_gate(process, tmp_path):
+    path = tmp_path / "socket"
+    b, _ = process(2)
+    b.listen(parse(f"ipc://{path}"))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    b.close()
+    assert not path.exists()
+
+
+def test_the_socket_file_of_a_dead_process_is_taken_over(process, tmp_path):
+    path = f"{tmp_path}/socket"
+    dead = socket.socket(socket.AF_UNIX)
+    dead.bind(path)
+    dead.listen()
+    dead.close()
+    b, _ = process(2)
+    b.listen(parse(f"ipc://{path}"))
+    a, _ = process(1)
+    assert a.connect(parse(f"ipc://{path}"), seconds=20) == 2
+
+
+def test_an_address_in_use_is_refused(process, tmp_path, name):
+    taken = tmp_path / "file"
+    taken.write_bytes(b"precious")
+    b, _ = process(2)
+    c, _ = process(3)
+    tcp = b.listen(parse("tcp://127.0.0.1:0"))
+    for text in (name, f"ipc://{tmp_path}/socket"):
+        b.listen(parse(text))
+    for text in (name, f"ipc://{tmp_path}/socket", f"ipc://{taken}", tcp.url):
+        with pytest.raises(AddressError, match=r"cannot listen on .*in use"):
+            c.listen(parse(text))
+    assert taken.read_bytes() == b"precious"
+    with pytest.raises(AddressError, match="No such file"):
+        c.listen(parse(f"ipc://{tmp_path}/missing/socket"))
+
+
+def test_an_idle_gate_has_no_thread(process, name):
+    b, at_b = process(2)
+    b.listen(parse(name))
+    a, _ = process(1)
+    a.connect(parse(name), seconds=20)
+    at_b.link_to(1)
+    for gate in (a, b):
+        thread = gate._thread
+        if thread is not None:
+            thread.join(20)
+        assert gate._thread is None
+
+
+def test_closing_ends_every_dial(process, name):
+    a, _ = process(1)
+    results = []
+    for peer in (0, 2, 2):
+        a.dial(parse(name), lambda *result: results.append(result), peer=peer, seconds=60)
+    a.close()
+    a.dial(parse(name), lambda *result: results.append(result), seconds=60)
+    assert [error.code for _, error in results] == ["closed"] * 4
+
+
+def test_a_peer_known_to_be_gone_is_not_dialled_any_more(process, name):
+    a, _ = process(1)
+    ended = threading.Event()
+    errors = []
+    a.dial(parse(name), lambda _, error: (errors.append(error), ended.set()), peer=9, seconds=60)
+    a.forget(9)
+    assert ended.wait(20)
+    assert errors[0].code == "closed"
+    assert "gone" in str(errors[0])
+
+
+@pytest.mark.promise("F01")
+def test_out_of_descriptors_new_connections_wait_and_old_ones_live(process, name):
+    a, at_a = process(1)
+    b, at_b = process(2)
+    b.listen(parse(name))
+    a.connect(parse(name), seconds=20)
+    at_b.link_to(1)
+    late = socket.socket(socket.AF_UNIX)
+    late.settimeout(20)
+    side = handshake.Dialer(SECRET, 3, b"unix \0" + parse(name).path[1:].encode())
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    taken = [os.dup(0)]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(taken) + 8, limits[1]))
+    try:
+        with contextlib.suppress(OSError):
+            while True:
+                taken.append(os.dup(0))
+        late.connect("\0" + parse(name).path[1:])
+        late.sendall(side.start())
+        with pytest.raises(LinkError, match="Too many open files"):
+            a.connect(parse(f"{name}-other"), seconds=0.05)
+        at_a.link_to(2).sendall(b"still")
+        assert at_b.link_to(1).recv(5) == b"still"
+        assert 3 not in at_b.links
+    finally:
+        for number in taken:
+            os.close(number)
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    while side.need:
+        late.sendall(side.feed(late.recv(side.need)))
+    at_b.link_to(3).sendall(b"in")
+    assert late.recv(2) == b"in"
+    late.close()
+
+
+def test_links_and_refusals_leave_no_descriptor_behind(process, name):
+    b, at_b = process(2)
+    b.listen(parse(name))
+    before = None
+    for turn in range(6):
+        a, at_a = process(100 + turn)
+        a.connect(parse(name), seconds=20)
+        at_b.link_to(100 + turn)
+        stranger = raw(name)
+        stranger.sendall(b"garbage!")
+        drained(stranger)
+        a.close()
+        at_a.close()
+        at_b.links.pop(100 + turn).close()
+        thread = b._thread
+        if thread is not None:
+            thread.join(20)
+        now = len(list(Path("/proc/self/fd").iterdir()))
+        if turn == 1:
+            before = now
+    assert now == before
