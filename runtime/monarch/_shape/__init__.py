@@ -6,6 +6,7 @@ from monarch._shape.extent import Extent, Point
 from monarch._shape.mesh import MeshTrait
 from monarch._shape.ndslice import NDSlice, Slice
 from monarch._shape.shape import Region, Shape
+from monarch._shape.value_mesh import ValueMesh
 from monarch._shape.wire import decode_extent, encode_extent
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "Region",
     "Shape",
     "Slice",
+    "ValueMesh",
     "decode_extent",
     "encode_extent",
 ]
