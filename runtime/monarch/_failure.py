@@ -13,6 +13,7 @@ KINDS = {
     "exit": "ended with",
     "lost": "was lost",
     "hung": "hung",
+    "start": "did not start",
     "init": "failed in its constructor",
     "error": "failed",
     "aborted": "was aborted",
@@ -155,7 +156,7 @@ class MeshFailure:
     @property
     def proc_lost(self) -> bool:
         """Whether the process is gone with its rank, not one actor in it alone."""
-        return self.kind in {"signal", "exit", "lost", "hung"}
+        return self.kind in {"signal", "exit", "lost", "hung", "start"}
 
     @property
     def running(self) -> str:

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from monarch._failure import MeshFailure
 
 __all__ = ["ROOT", "Ask", "Climb", "Tell"]
@@ -43,9 +45,20 @@ class Tell:
 class Climb:
     """The failures on their way through one process."""
 
-    def __init__(self, proc: int, root: tuple[int, int] | None = None, name: str = "") -> None:
-        """`root`: the (proc, actor) that owns this process; None in a client."""
+    def __init__(
+        self,
+        proc: int,
+        root: tuple[int, int] | None = None,
+        name: str = "",
+        find: Callable[[int], tuple[str, tuple[int, int]] | None] | None = None,
+    ) -> None:
+        """`root`: the (proc, actor) that owns this process; None in a client.
+
+        `find(actor)` gives the name and owner of an actor that lives here, None for any other; with
+        it, actors need not be told by `adopt`.
+        """
         self._proc = proc
+        self._find = find
         self._owners: dict[int, tuple[int, int] | None] = {ROOT: root}
         self._names: dict[int, str] = {ROOT: name}
         self._waiting: dict[int, list[MeshFailure]] = {}
@@ -65,7 +78,7 @@ class Climb:
 
     def arrived(self, actor: int, failure: MeshFailure) -> list[Ask | Tell]:
         """A failure for an owner that lives here. One that has ended stands for its process."""
-        if actor not in self._owners:
+        if actor not in self._owners and not self._known(actor):
             actor = ROOT
         key = (actor, failure.death)
         if failure.death:
@@ -93,6 +106,12 @@ class Climb:
             by = f"{name} ({remark})" if remark else name
             failure = failure.replace(passed_by=(*failure.passed_by, by))
         return self._pass_on(self._owners.get(actor), failure)
+
+    def _known(self, actor: int) -> bool:
+        found = None if self._find is None else self._find(actor)
+        if found is not None:
+            self.adopt(actor, *found)
+        return found is not None
 
     def _pass_on(self, owner: tuple[int, int] | None, failure: MeshFailure) -> list[Ask | Tell]:
         if owner is None:

@@ -101,6 +101,17 @@ def test_a_failure_for_an_owner_that_has_ended_stands_for_its_process():
     assert (tell.proc, tell.actor) == (CLIENT, ROOT)
 
 
+def test_owners_are_looked_up_when_something_arrives_for_them():
+    living = {7: ("Manager 'm'", (CLIENT, 3))}
+    climb = Climb(CHILD, (CLIENT, ROOT), find=living.get)
+    (ask,) = climb.arrived(7, death("a"))
+    assert ask.actor == 7
+    (ask,) = climb.arrived(8, death("a"))
+    assert ask.actor == ROOT
+    (tell,) = climb.passed(7, climb.take(7)[0])
+    assert (tell.proc, tell.actor, tell.failure.passed_by) == (CLIENT, 3, ("Manager 'm'",))
+
+
 @st.composite
 def trees(draw):
     """Owners: actor i > 0 lives in some process and is owned by an earlier one; 0 is the client."""
