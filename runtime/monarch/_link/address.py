@@ -192,16 +192,16 @@ def _is_port(digits: str) -> bool:
 def _is_loopback(host: str) -> bool:
     if host in {"localhost", "::1"}:
         return True
-    import socket  # noqa: PLC0415 - reading a Unix address does without
+    import _socket  # noqa: PLC0415 - reading a Unix address does without
 
     try:
-        return socket.inet_pton(socket.AF_INET, host)[0] == 127
+        return _socket.inet_pton(_socket.AF_INET, host)[0] == 127
     except (OSError, UnicodeError):
         pass
-    if host != socket.gethostname():  # no name service is asked about others
+    if host != _socket.gethostname():  # no name service is asked about others
         return False
     try:
-        found = socket.getaddrinfo(host, None, socket.AF_INET, socket.SOCK_STREAM)
+        found = _socket.getaddrinfo(host, None, _socket.AF_INET, _socket.SOCK_STREAM)
     except (OSError, UnicodeError):
         return False
     return bool(found) and all(str(entry[4][0]).startswith("127.") for entry in found)

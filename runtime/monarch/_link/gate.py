@@ -10,8 +10,8 @@ from __future__ import annotations
 import errno
 import os
 import select
-import threading
 import time
+from _thread import allocate_lock, get_ident
 
 from monarch._link import handshake, sockets
 from monarch._link.handshake import CLIENT, HOST, PROC, HandshakeError
@@ -31,6 +31,7 @@ from monarch.errors import LinkError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Thread
     from typing import Protocol
 
     from monarch._link.address import Address
@@ -38,12 +39,15 @@ if TYPE_CHECKING:
     from monarch._link.secret import Secret
 
     class Engine(Protocol):
-        """What the gate asks of the engine; all of it may be called from any thread."""
+        """What the gate asks of the engine, from any thread."""
 
         def add_link(self, peer: int, fd: int) -> None: ...
         def has_link(self, peer: int) -> bool: ...
-        def watch(self, fd: int, token: int) -> None: ...
-        def unwatch(self, fd: int) -> None: ...
+
+    class Watch(Protocol):
+        """Calls the handler once, when the descriptor is readable."""
+
+        def __call__(self, fd: int, handler: Callable[[], object], /) -> object: ...
 
 
 STRANGERS = 64  # connections that have not authenticated yet; more wait in the system's queue
@@ -64,22 +68,24 @@ class Gate:
         engine: Engine,
         own: int,
         secret: Callable[[], Secret],
+        watch: Watch,
+        unwatch: Callable[[int], object],
         *,
         role: int = PROC,
         roles: frozenset[int] = frozenset({PROC, CLIENT, HOST}),
         linked: Callable[[int, int], None] | None = None,
-        first_token: int = 1,
     ) -> None:
         self._engine = engine
         self._own = own
         self._secret = secret
+        self._watch = watch
+        self._unwatch = unwatch
         self._role = role
         self._roles = roles
         self._linked = linked
-        self._next_token = first_token
-        self._doors: dict[int, Door] = {}
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
+        self._doors: list[Door] = []
+        self._lock = allocate_lock()
+        self._thread: Thread | None = None
         self._wake = os.pipe()  # made before descriptors can run out
         self._closed = False
         self._asked: list[Door | Dial | int] = []  # from other threads; an int: forget that peer
@@ -95,19 +101,10 @@ class Gate:
 
         """
         sock, bound = sockets.listen(address)
-        with self._lock:
-            token = self._next_token
-            self._next_token += 1
-            self._doors[token] = Door(sock, bound, token)
-        self._engine.watch(sock.fileno(), token)
+        door = Door(sock, bound)
+        self._doors.append(door)
+        self._await(door)
         return bound
-
-    def readable(self, token: int) -> bool:
-        """Somebody knocks at the door of this token; False where the token is not the gate's."""
-        door = self._doors.get(token)
-        if door is not None:
-            self._ask(door)
-        return door is not None
 
     def dial(
         self,
@@ -135,7 +132,9 @@ class Gate:
             LinkError: there is no link after `seconds`, or the other side refuses.
 
         """
-        ended = threading.Event()
+        from threading import Event  # noqa: PLC0415 - what starts a process does without
+
+        ended = Event()
         result: list[tuple[int, LinkError | None]] = []
 
         def done(found: int, error: LinkError | None) -> None:
@@ -161,14 +160,17 @@ class Gate:
             self._closed = True
             thread = self._thread
             os.write(self._wake[1], b"\0")
-        if thread is not None and thread is not threading.current_thread():
+        if thread is not None and thread.ident != get_ident():
             thread.join()
-        for door in self._doors.values():
-            self._engine.unwatch(door.sock.fileno())
+        for door in self._doors:
+            self._unwatch(door.sock.fileno())
             sockets.remove(door.sock, door.address)
         self._doors.clear()
         for number in self._wake:
             os.close(number)
+
+    def _await(self, door: Door) -> None:
+        self._watch(door.sock.fileno(), lambda: self._ask(door))
 
     def _ask(self, what: Door | Dial | int) -> None:
         with self._lock:
@@ -176,9 +178,9 @@ class Gate:
             if not closed:
                 self._asked.append(what)
                 if self._thread is None:
-                    self._thread = threading.Thread(
-                        target=self._run, name="monarch-gate", daemon=True
-                    )
+                    from threading import Thread  # noqa: PLC0415 - as above
+
+                    self._thread = Thread(target=self._run, name="monarch-gate", daemon=True)
                     self._thread.start()
                 else:
                     os.write(self._wake[1], b"\0")
@@ -197,7 +199,7 @@ class Gate:
                 self._expire()
         finally:
             with self._lock:
-                if self._thread is threading.current_thread():
+                if self._thread is not None and self._thread.ident == get_ident():
                     self._thread = None
 
     def _take_asked(self) -> bool:
@@ -280,7 +282,7 @@ class Gate:
                 sock = sockets.accept(door.sock)
             except BlockingIOError:
                 del self._ready[0]
-                self._engine.watch(door.sock.fileno(), door.token)
+                self._await(door)
                 continue
             except OSError as error:
                 if error.errno in _SCARCE:
@@ -382,9 +384,7 @@ class Gate:
         if sock is None:
             return
         if side is None:
-            import socket  # noqa: PLC0415 - loaded by then, named only here
-
-            error = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            error = sockets.pending_error(sock)
             if error:
                 self._retry(dial, unreachable(dial.address, error))
             else:

@@ -9,7 +9,7 @@ from monarch.errors import LinkError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import socket
+    from _socket import socket
     from collections.abc import Callable
 
     from monarch._link import handshake
@@ -23,12 +23,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1  # seconds between two tries to reach a 
 class Door:
     """A listening socket."""
 
-    __slots__ = ("address", "sock", "token")
+    __slots__ = ("address", "sock")
 
-    def __init__(self, sock: socket.socket, address: Address, token: int) -> None:
+    def __init__(self, sock: socket, address: Address) -> None:
         self.sock = sock
         self.address = address
-        self.token = token
 
 
 class Guest:
@@ -36,7 +35,7 @@ class Guest:
 
     __slots__ = ("end", "side", "sock")
 
-    def __init__(self, sock: socket.socket, side: handshake.Listener, end: float) -> None:
+    def __init__(self, sock: socket, side: handshake.Listener, end: float) -> None:
         self.sock = sock
         self.side = side
         self.end = end
@@ -53,20 +52,20 @@ class Dial:
         self.role = role
         self.until = until  # when to give up
         self.done = [done]
-        self.sock: socket.socket | None = None
+        self.sock: socket | None = None
         self.side: handshake.Dialer | None = None
         self.end = 0.0  # when this try ends, or the next one starts
         self.pause = FIRST_PAUSE
         self.last: LinkError | None = None
 
 
-def send(sock: socket.socket, data: bytes) -> None:
+def send(sock: socket, data: bytes) -> None:
     """Send a message of the handshake whole: it is far smaller than the buffer of a new socket."""
     if data and sock.send(data) != len(data):
         raise OSError(errno.ENOBUFS, "the peer does not read")
 
 
-def try_send(sock: socket.socket, data: bytes) -> None:
+def try_send(sock: socket, data: bytes) -> None:
     try:
         send(sock, data)
     except OSError:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import _socket
 import errno
 import os
-import socket
 import stat
 import struct
 import sys
@@ -15,7 +15,7 @@ from monarch.errors import AddressError
 _BACKLOG = 128
 
 
-def listen(address: Address) -> tuple[socket.socket, Address]:
+def listen(address: Address) -> tuple[_socket.socket, Address]:
     """A listening, non-blocking socket and the address it has (a TCP port of 0 is filled in).
 
     Raises:
@@ -23,13 +23,13 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
 
     """
     family = _family(address)
-    made = socket.socket(family, socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
+    made = _socket.socket(family, _socket.SOCK_STREAM | getattr(_socket, "SOCK_CLOEXEC", 0))
     try:
         made.setblocking(False)
-        if family == socket.AF_UNIX:
+        if family == _socket.AF_UNIX:
             _bind_unix(made, address)
         else:
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            made.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
             made.bind((address.host, address.port))
         made.listen(_BACKLOG)
     except OSError as error:
@@ -38,7 +38,7 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
     except BaseException:
         made.close()
         raise
-    if family == socket.AF_UNIX:
+    if family == _socket.AF_UNIX:
         return made, address
     bound = Address(
         "tcp", host=address.host, port=made.getsockname()[1], proc=address.proc, dial=address.dial
@@ -48,31 +48,39 @@ def listen(address: Address) -> tuple[socket.socket, Address]:
     return made, bound
 
 
-def connect(address: Address) -> tuple[socket.socket, int]:
+def connect(address: Address) -> tuple[_socket.socket, int]:
     """A non-blocking socket on its way to `address`, and the error number of `connect` or 0."""
-    made = socket.socket(_family(address), socket.SOCK_STREAM | getattr(socket, "SOCK_CLOEXEC", 0))
+    made = _socket.socket(
+        _family(address), _socket.SOCK_STREAM | getattr(_socket, "SOCK_CLOEXEC", 0)
+    )
     made.setblocking(False)
     if address.kind == "unix":
         return made, made.connect_ex(_path(address))
-    made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
     return made, made.connect_ex((address.host, address.port))
 
 
-def accept(listener: socket.socket) -> socket.socket:
+def accept(listener: _socket.socket) -> _socket.socket:
     """The next connection, non-blocking."""
-    made, _ = listener.accept()
+    number, _ = listener._accept()  # type: ignore[attr-defined]  # noqa: SLF001
+    made = _socket.socket(fileno=number)
     made.setblocking(False)
-    if made.family != socket.AF_UNIX:
-        made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    if made.family != _socket.AF_UNIX:
+        made.setsockopt(_socket.IPPROTO_TCP, _socket.TCP_NODELAY, 1)
     return made
 
 
-def peer_uid(connection: socket.socket) -> int | None:
+def pending_error(connection: _socket.socket) -> int:
+    """The error number with which a `connect` on its way ended, 0 if it is connected."""
+    return connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_ERROR)
+
+
+def peer_uid(connection: _socket.socket) -> int | None:
     """The user at the other end as the kernel says; None for TCP, where it says nothing."""
-    if connection.family != socket.AF_UNIX:
+    if connection.family != _socket.AF_UNIX:
         return None
     if sys.platform == "linux":
-        data = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
+        data = connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_PEERCRED, 12)
         return int(struct.unpack("=iII", data)[1])
     # struct xucred of the BSDs: version, uid, and groups that are of no interest here.
     data = connection.getsockopt(0, 1, 76)
@@ -86,7 +94,7 @@ def channel(name: str | bytes | tuple[str, int]) -> bytes:
     return b"unix " + (name if isinstance(name, bytes) else os.fsencode(name))
 
 
-def remove(listener: socket.socket, address: Address) -> None:
+def remove(listener: _socket.socket, address: Address) -> None:
     """Close a listener and take its file away."""
     listener.close()
     if address.kind == "unix" and not address.path.startswith("@"):
@@ -98,15 +106,15 @@ def remove(listener: socket.socket, address: Address) -> None:
 
 def _family(address: Address) -> int:
     if address.kind == "unix":
-        return socket.AF_UNIX
-    return socket.AF_INET6 if ":" in address.host else socket.AF_INET
+        return _socket.AF_UNIX
+    return _socket.AF_INET6 if ":" in address.host else _socket.AF_INET
 
 
 def _path(address: Address) -> str:
     return "\0" + address.path[1:] if address.path.startswith("@") else address.path
 
 
-def _bind_unix(made: socket.socket, address: Address) -> None:
+def _bind_unix(made: _socket.socket, address: Address) -> None:
     if not address.path.startswith("@"):
         os.fchmod(made.fileno(), 0o600)  # Linux gives this mode to the file that bind makes
     try:

@@ -13,8 +13,7 @@ def process():
 
     def make(own, secret=SECRET, **options):
         links = Links()
-        gate = Gate(links, own, lambda: secret, **options)
-        links.gate = gate
+        gate = Gate(links, own, lambda: secret, links.watch, links.unwatch, **options)
         made.append((gate, links))
         return gate, links
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import socket
+import _socket
 import sys
 
 import pytest
@@ -118,10 +118,10 @@ def test_something_other_than_text_is_refused():
 
 
 def test_the_name_of_this_host_passes_where_it_means_loopback(monkeypatch):
-    monkeypatch.setattr(socket, "gethostname", lambda: "box")
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(2, 1, 6, "", ("127.0.1.1", 0))])
+    monkeypatch.setattr(_socket, "gethostname", lambda: "box")
+    monkeypatch.setattr(_socket, "getaddrinfo", lambda *_: [(2, 1, 6, "", ("127.0.1.1", 0))])
     assert address.parse("tcp://box:1").host == "box"
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_: [(2, 1, 6, "", ("10.0.0.9", 0))])
+    monkeypatch.setattr(_socket, "getaddrinfo", lambda *_: [(2, 1, 6, "", ("10.0.0.9", 0))])
     with pytest.raises(UnsupportedAddressError, match="need TLS"):
         address.parse("tcp://box:1")
 
