@@ -1,11 +1,15 @@
 // The module `monarch._core`: the runtime's core for Python. No GPU code.
 #include <nanobind/nanobind.h>
 
+#include "buffer.hpp"
+#include "engine.hpp"
 #include "proc.hpp"
 #include "wire.hpp"
 
 NB_MODULE(_core, module) {
   module.doc() = "The runtime's core.";
+  monarch::bindings::bind_buffer(module);
   monarch::bindings::bind_proc(module);
   monarch::bindings::bind_wire(module);
+  monarch::bindings::bind_engine(module);
 }

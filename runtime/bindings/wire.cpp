@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "buffer.hpp"
 #include "wire/decoder.hpp"
 #include "wire/encoder.hpp"
 
@@ -21,56 +22,6 @@ namespace monarch::bindings {
 namespace {
 
 using base::Bytes;
-
-// The error class lives in Python, below this module; it is looked up when it is needed, so that
-// the module loads without the package.
-[[noreturn]] void raise(const base::Error& error) {
-  const nb::object type = nb::module_::import_("monarch.errors").attr("FrameError");
-  const nb::object value = type(std::string(base::name(error.code)), error.message);
-  PyErr_SetObject(type.ptr(), value.ptr());
-  throw nb::python_error();
-}
-
-// A contiguous buffer of another object, held for as long as this lives.
-class HeldBuffer {
- public:
-  explicit HeldBuffer(nb::handle object) {
-    if (PyObject_GetBuffer(object.ptr(), &view_, PyBUF_SIMPLE) != 0) throw nb::python_error();
-  }
-  HeldBuffer(HeldBuffer&& other) noexcept : view_(std::exchange(other.view_, Py_buffer{})) {}
-  HeldBuffer(const HeldBuffer&) = delete;
-  HeldBuffer& operator=(const HeldBuffer&) = delete;
-  HeldBuffer& operator=(HeldBuffer&&) = delete;
-  ~HeldBuffer() { PyBuffer_Release(&view_); }
-
-  [[nodiscard]] Bytes bytes() const noexcept {
-    return {static_cast<const std::byte*>(view_.buf), static_cast<std::size_t>(view_.len)};
-  }
-
- private:
-  Py_buffer view_{};
-};
-
-// One part of a frame as an object with the buffer protocol; `owner` keeps the bytes alive.
-struct Part {
-  nb::object owner;
-  Bytes bytes;
-};
-
-int part_get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
-  const Part* part = nb::inst_ptr<Part>(nb::handle(self));
-  static constexpr char kNone = 0;
-  const void* start = part->bytes.empty() ? &kNone : static_cast<const void*>(part->bytes.data());
-  return PyBuffer_FillInfo(view, self, const_cast<void*>(start),
-                           static_cast<Py_ssize_t>(part->bytes.size()), /*readonly=*/1, flags);
-}
-
-PyType_Slot part_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(part_get_buffer)}, {0, nullptr}};
-
-nb::object memory_view(nb::object owner, Bytes bytes) {
-  const nb::object part = nb::cast(Part{std::move(owner), bytes});
-  return nb::steal(PyMemoryView_FromObject(part.ptr()));
-}
 
 struct PyFrame {
   wire::Frame frame;
@@ -135,9 +86,6 @@ nb::list feed(wire::Decoder& decoder, nb::object data) {
 }  // namespace
 
 void bind_wire(nb::module_& module) {
-  nb::class_<Part>(module, "_Part", nb::type_slots(part_slots),
-                   "Bytes of a frame, read through the buffer protocol.");
-
   nb::class_<PyFrame>(module, "Frame", "A frame that was received.")
       .def_prop_ro("kind", [](const PyFrame& self) { return self.frame.header.kind; })
       .def_prop_ro("sequence", [](const PyFrame& self) { return self.frame.header.sequence; })
@@ -148,7 +96,8 @@ void bind_wire(nb::module_& module) {
       .def_prop_ro(
           "message",
           [](nb::handle_t<PyFrame> self) {
-            return memory_view(nb::borrow(self), nb::cast<PyFrame&>(self).frame.message);
+            return memory_view({.owner = nb::borrow(self),
+                                .bytes = nb::cast<PyFrame&>(self).frame.message});
           },
           nb::sig("def message(self) -> memoryview"),
           "The message, read-only; a view that keeps the frame alive.")
@@ -157,7 +106,7 @@ void bind_wire(nb::module_& module) {
           [](nb::handle_t<PyFrame> self) {
             nb::list views;
             for (const Bytes buffer : nb::cast<PyFrame&>(self).frame.buffers) {
-              views.append(memory_view(nb::borrow(self), buffer));
+              views.append(memory_view({.owner = nb::borrow(self), .bytes = buffer}));
             }
             return views;
           },

@@ -1,0 +1,549 @@
+// The engine for Python. Waits release the GIL; what only takes the engine's lock keeps it, since
+// no thread asks for the GIL while it holds that lock.
+#include "engine.hpp"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "actor/engine.hpp"
+#include "buffer.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace monarch::bindings {
+namespace {
+
+using actor::Engine;
+using actor::Waited;
+using base::Bytes;
+
+constexpr std::size_t kCopied = 64 << 10;  // of larger payloads Python gets a view
+
+using Handle = std::shared_ptr<Engine>;
+
+struct PyEngine {
+  Handle engine;
+};
+struct PyTargets {
+  std::shared_ptr<const actor::Targets> targets;
+};
+struct PyWorker {
+  Handle engine;
+  actor::Worker* worker;
+};
+struct PyRequest {
+  Handle engine;
+  std::shared_ptr<actor::Request> request;
+};
+struct PyInbox {
+  PyInbox(Handle of, std::shared_ptr<actor::Inbox> held)
+      : engine(std::move(of)), inbox(std::move(held)) {}
+  PyInbox(PyInbox&&) noexcept = default;
+  PyInbox(const PyInbox&) = delete;
+  PyInbox& operator=(PyInbox&&) = delete;
+  PyInbox& operator=(const PyInbox&) = delete;
+  ~PyInbox() {
+    if (inbox != nullptr) engine->close_inbox(*inbox);
+  }
+  Handle engine;
+  std::shared_ptr<actor::Inbox> inbox;
+};
+
+nb::object data_of(const actor::Payload& payload) {
+  const Bytes data = payload.data;
+  if (data.size() <= kCopied) return nb::bytes(data.data(), data.size());
+  return memory_view({.storage = payload.storage, .bytes = data});
+}
+
+nb::object buffers_of(const actor::Payload& payload) {
+  if (payload.buffers.empty()) return nb::none();
+  nb::list views;
+  for (const Bytes buffer : payload.buffers) {
+    // The storage is this message's alone: who receives it may write.
+    views.append(memory_view({.storage = payload.storage, .bytes = buffer, .writable = true}));
+  }
+  return views;
+}
+
+// A message's parts while it is sent.
+class Outgoing {
+ public:
+  Outgoing(nb::handle data, nb::handle buffers) : data_(data) {
+    if (buffers.is_none()) return;
+    for (const nb::handle buffer : buffers) views_.push_back(held_.emplace_back(buffer).bytes());
+  }
+  [[nodiscard]] Bytes data() const noexcept { return data_.bytes(); }
+  [[nodiscard]] std::span<const Bytes> buffers() const noexcept { return views_; }
+
+ private:
+  HeldBuffer data_;
+  std::vector<HeldBuffer> held_;
+  std::vector<Bytes> views_;
+};
+
+std::string_view text_of(nb::str text) {
+  Py_ssize_t size = 0;
+  const char* start = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+  if (start == nullptr) throw nb::python_error();
+  return {start, static_cast<std::size_t>(size)};
+}
+
+std::optional<base::Instant> deadline_of(nb::handle timeout) {
+  if (timeout.is_none()) return std::nullopt;
+  const double seconds = nb::cast<double>(timeout);
+  if (!(seconds >= 0)) throw nb::value_error("a timeout is a number of seconds, not negative");
+  if (seconds > 1e9) return std::nullopt;
+  return base::SteadyClock().now() +
+         base::Duration(static_cast<std::int64_t>(std::ceil(seconds * 1e9)));
+}
+
+// Waits until it is over, letting signal handlers run in between.
+template <typename Wait>
+Waited wait_out(Wait wait) {
+  while (true) {
+    Waited waited;
+    {
+      const nb::gil_scoped_release released;
+      waited = wait();
+    }
+    if (waited != Waited::kSignal) return waited;
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+  }
+}
+
+[[noreturn]] void raise_stopped() {
+  const nb::object type = nb::module_::import_("monarch.errors").attr("StoppedError");
+  PyErr_SetString(type.ptr(), "the runtime of this process has been shut down");
+  throw nb::python_error();
+}
+
+void ensure_credit(Engine& engine, const actor::Targets& targets) {
+  if (engine.has_credit(targets)) return;
+  const Waited waited = wait_out([&] { return engine.wait_credit(targets); });
+  if (waited == Waited::kStopped) raise_stopped();
+}
+
+actor::Message message_of(nb::str endpoint, const Outgoing& outgoing, std::uint64_t sender,
+                          const nb::bytes& extent, std::uint16_t flags) {
+  const std::string_view name = text_of(std::move(endpoint));
+  if (name.size() > wire::k_max_name || extent.size() > wire::k_max_name) {
+    throw nb::value_error("the name of an endpoint has at most 65535 bytes, and so has an extent");
+  }
+  return {.endpoint = name,
+          .data = outgoing.data(),
+          .buffers = outgoing.buffers(),
+          .sender = sender,
+          .extent = {extent.c_str(), extent.size()},
+          .flags = flags};
+}
+
+PyInbox call(const PyEngine& self, const PyTargets& targets, nb::str endpoint, nb::object data,
+             nb::object buffers, std::uint64_t sender, nb::bytes extent, std::uint16_t flags) {
+  const Outgoing outgoing(data, buffers);
+  const actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
+  ensure_credit(*self.engine, *targets.targets);
+  auto inbox = self.engine->call(targets.targets, message);
+  if (!inbox) raise(inbox.error());
+  return {self.engine, *inbox};
+}
+
+void cast(const PyEngine& self, const PyTargets& targets, nb::str endpoint, nb::object data,
+          nb::object buffers, std::uint64_t sender, nb::bytes extent, std::uint16_t flags,
+          std::uint64_t reply_proc, std::uint64_t inbox) {
+  const Outgoing outgoing(data, buffers);
+  const actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
+  ensure_credit(*self.engine, *targets.targets);
+  if (auto sent = self.engine->cast(*targets.targets, message, reply_proc, inbox); !sent) {
+    raise(sent.error());
+  }
+}
+
+nb::object arrival_tuple(const actor::Arrival& arrival) {
+  return nb::make_tuple(arrival.rank, arrival.status, data_of(arrival.payload),
+                        buffers_of(arrival.payload));
+}
+
+nb::object token_object(actor::Token token) { return nb::steal(static_cast<PyObject*>(token)); }
+
+void drop_token(actor::Token token) {
+  if (token != nullptr) Py_DECREF(static_cast<PyObject*>(token));
+}
+
+nb::object work_tuple(const Handle& engine, actor::Work work) {
+  switch (work.kind) {
+    case actor::Work::Kind::kToken:
+      return nb::make_tuple(1, token_object(work.token));
+    case actor::Work::Kind::kReadable:
+      return nb::make_tuple(2, nb::none());
+    case actor::Work::Kind::kRequest:
+      break;
+  }
+  actor::Request& request = *work.request;
+  nb::object state = work.state == nullptr ? nb::object(nb::none())
+                                           : nb::borrow(static_cast<PyObject*>(work.state));
+  nb::object data = data_of(request.payload);
+  nb::object buffers = buffers_of(request.payload);
+  request.payload = {};
+  nb::str endpoint(request.endpoint.data(), request.endpoint.size());
+  return nb::make_tuple(0, std::move(state), std::move(endpoint), std::move(data),
+                        std::move(buffers), PyRequest{engine, std::move(work.request)});
+}
+
+nb::object next(PyWorker& self, nb::object timeout) {
+  auto work = self.engine->next_ready(*self.worker);
+  if (!work && !self.worker->is_foreign) {
+    const auto deadline = deadline_of(timeout);
+    wait_out([&] {
+      Waited ended = Waited::kDone;
+      work = self.engine->next(*self.worker, deadline, ended);
+      return ended;
+    });
+  }
+  if (!work) return nb::none();
+  return work_tuple(self.engine, *std::move(work));
+}
+
+nb::object event_tuple(const Handle& engine, actor::Event& event) {
+  using Kind = actor::Event::Kind;
+  switch (event.kind) {
+    case Kind::kLinkLost:
+      return nb::make_tuple("link_lost", event.peer, event.text);
+    case Kind::kDial:
+      return nb::make_tuple("dial", event.peer);
+    case Kind::kReadable:
+      return nb::make_tuple("readable", event.peer);
+    case Kind::kWorker:
+      return nb::make_tuple("worker", PyWorker{engine, event.worker});
+    case Kind::kControl:
+      return nb::make_tuple("control", event.peer, data_of(event.payload));
+    case Kind::kCancel:
+      return nb::make_tuple("cancel", PyRequest{engine, std::move(event.request)});
+    case Kind::kStalled:
+      return nb::make_tuple("stalled", event.peer, event.seconds);
+    case Kind::kAlive:
+      break;
+  }
+  return nb::make_tuple("alive", event.peer);
+}
+
+void bind_worker(nb::module_& module) {
+  nb::class_<PyWorker>(module, "Worker", "A thread that handles messages.")
+      .def_prop_ro("index", [](const PyWorker& self) { return self.worker->index; })
+      .def_prop_ro("is_loop", [](const PyWorker& self) { return self.worker->is_loop; },
+                   "Whether actors with asynchronous endpoints live here.")
+      .def_prop_ro("stopped", [](const PyWorker& self) { return self.worker->stopped; })
+      .def("next", &next, "timeout"_a.none() = nb::none(),
+           nb::sig("def next(self, timeout: float | None = None) -> tuple[typing.Any, ...] | None"),
+           "The next thing to do, without the GIL until it is there.\n\n"
+           "(0, state, endpoint, data, buffers, request), (1, token) of a subscription, or\n"
+           "(2, None) when the attached descriptor is readable. None after `timeout` seconds, and\n"
+           "when the engine has stopped; a foreign worker does not wait.")
+      .def(
+          "attach",
+          [](PyWorker& self, int fd) {
+            if (auto done = self.engine->attach(*self.worker, fd); !done) raise(done.error());
+          },
+          "fd"_a, "End next() with (2, None) when `fd` is readable.")
+      .def("fileno", [](const PyWorker& self) { return self.worker->signal_read; },
+           "Of a foreign worker: readable when next() has something.");
+}
+
+void bind_request(nb::module_& module) {
+  using Self = const PyRequest&;
+  nb::class_<PyRequest>(module, "Request", "A message that an actor handles.")
+      .def_prop_ro("actor", [](Self self) { return self.request->actor; })
+      .def_prop_ro("sender_proc", [](Self self) { return self.request->sender_proc; })
+      .def_prop_ro("sender", [](Self self) { return self.request->sender; })
+      .def_prop_ro("rank", [](Self self) { return self.request->rank; })
+      .def_prop_ro("extent",
+                   [](Self self) {
+                     const std::string& extent = self.request->extent;
+                     return nb::bytes(extent.data(), extent.size());
+                   })
+      .def_prop_ro("endpoint", [](Self self) { return self.request->endpoint; })
+      .def_prop_ro("flags", [](Self self) { return self.request->flags; })
+      .def_prop_ro("wants_reply", [](Self self) { return self.request->inbox != 0; })
+      .def_prop_ro("replied", [](Self self) { return self.request->replied; })
+      .def_prop_ro("cancelled", [](Self self) { return self.request->cancelled; })
+      .def_prop_ro("reply_proc", [](Self self) { return self.request->reply_proc; })
+      .def_prop_ro("reply_inbox", [](Self self) { return self.request->inbox; })
+      .def(
+          "reply",
+          [](Self self, int status, nb::object data, nb::object buffers) {
+            const Outgoing outgoing(data, buffers);
+            auto done = self.engine->reply(self.request, static_cast<std::uint8_t>(status),
+                                           outgoing.data(), outgoing.buffers());
+            if (!done) raise(done.error());
+          },
+          "status"_a, "data"_a, "buffers"_a.none() = nb::none(),
+          nb::sig("def reply(self, status: int, data: typing_extensions.Buffer, "
+                  "buffers: list[typing.Any] | None = None) -> None"),
+          "Answer, once. Nothing happens when no reply is wanted.\n\n"
+          "Raises:\n    FrameError: it was answered before, or the answer is above the limit.")
+      .def("finish", [](Self self) { self.engine->finish(self.request); },
+           "Let the actor take its next message.");
+}
+
+void bind_inbox(nb::module_& module) {
+  nb::class_<PyInbox>(module, "Inbox", "The receiving end of calls, ports and channels.")
+      .def_prop_ro("id", [](const PyInbox& self) { return self.inbox->id; })
+      .def_prop_ro("expected", [](const PyInbox& self) { return self.inbox->expected; })
+      .def_prop_ro("arrived", [](const PyInbox& self) { return self.engine->arrived(*self.inbox); })
+      .def(
+          "wait",
+          [](PyInbox& self, std::size_t count, nb::object timeout) {
+            const auto deadline = deadline_of(timeout);
+            const Waited waited =
+                wait_out([&] { return self.engine->wait(*self.inbox, count, deadline); });
+            if (waited == Waited::kStopped) raise_stopped();
+            return waited == Waited::kDone;
+          },
+          "count"_a, "timeout"_a.none() = nb::none(),
+          nb::sig("def wait(self, count: int, timeout: float | None = None) -> bool"),
+          "Wait until `count` answers have come in all; False after `timeout` seconds.")
+      .def(
+          "get",
+          [](PyInbox& self, std::size_t index) {
+            const auto arrival = self.engine->arrival(*self.inbox, index);
+            if (!arrival) throw nb::index_error("no answer with this number has come");
+            return arrival_tuple(*arrival);
+          },
+          "index"_a,
+          nb::sig("def get(self, index: int) -> tuple[int, int, bytes | memoryview, "
+                  "list[memoryview] | None]"),
+          "(rank, status, data, buffers) of an answer, by order of arrival.")
+      .def(
+          "take",
+          [](PyInbox& self) -> nb::object {
+            const auto arrival = self.engine->take(*self.inbox);
+            if (!arrival) return nb::none();
+            return arrival_tuple(*arrival);
+          },
+          nb::sig("def take(self) -> tuple[int, int, bytes | memoryview, list[memoryview] | None] "
+                  "| None"),
+          "The oldest answer, which is forgotten; None when there is none.")
+      .def("missing", [](PyInbox& self) { return self.engine->missing(*self.inbox); },
+           nb::sig("def missing(self) -> list[int]"), "Ranks that have not answered.")
+      .def(
+          "subscribe",
+          [](PyInbox& self, PyWorker& worker, std::size_t count, nb::object token) {
+            const bool there =
+                self.engine->subscribe(*self.inbox, *worker.worker, count, token.ptr());
+            if (!there) token.inc_ref();
+            return there;
+          },
+          "worker"_a, "count"_a, "token"_a.none(),
+          "True when `count` answers are there; else worker.next() says (1, token) when they are.")
+      .def(
+          "unsubscribe",
+          [](PyInbox& self, nb::object token) {
+            if (self.engine->unsubscribe(*self.inbox, token.ptr())) token.dec_ref();
+          },
+          "token"_a.none())
+      .def("cancel", [](PyInbox& self) { self.engine->cancel(*self.inbox); },
+           "Tell those who have not answered that nobody waits; what they say is dropped.");
+}
+
+void bind_links(nb::class_<PyEngine>& engine) {
+  engine
+      .def(
+          "add_link",
+          [](PyEngine& self, std::uint64_t peer, int fd) {
+            if (auto added = self.engine->add_link(peer, fd); !added) raise(added.error());
+          },
+          "peer"_a, "fd"_a,
+          "Talk to process `peer` over a connected stream socket, which is the engine's from now "
+          "on.\n\nRaises:\n    FrameError: it is this process, it failed before, or the engine has "
+          "stopped.")
+      .def("close_link", [](PyEngine& self, std::uint64_t peer) { self.engine->close_link(peer); },
+           "peer"_a)
+      .def("has_link", [](PyEngine& self, std::uint64_t peer) { return self.engine->has_link(peer); },
+           "peer"_a)
+      .def(
+          "fail_peer",
+          [](PyEngine& self, std::uint64_t peer, const nb::bytes& payload) {
+            self.engine->fail_peer(peer, std::string(payload.c_str(), payload.size()));
+          },
+          "peer"_a, "payload"_a,
+          "End what waits for process `peer`, now and later, with FAILED and `payload`.")
+      .def(
+          "watch",
+          [](PyEngine& self, int fd, std::uint64_t token) {
+            if (auto done = self.engine->watch(fd, token); !done) raise(done.error());
+          },
+          "fd"_a, "token"_a, "One event (\"readable\", token) when `fd` is; again to go on.")
+      .def("unwatch", [](PyEngine& self, int fd) { self.engine->unwatch(fd); }, "fd"_a)
+      .def(
+          "control",
+          [](PyEngine& self) -> nb::object {
+            std::optional<actor::Event> event;
+            {
+              const nb::gil_scoped_release released;
+              event = self.engine->control();
+            }
+            if (!event) return nb::none();
+            return event_tuple(self.engine, *event);
+          },
+          nb::sig("def control(self) -> tuple[typing.Any, ...] | None"),
+          "The next event, waited for without the GIL; None when the engine has stopped.")
+      .def(
+          "tell",
+          [](PyEngine& self, std::uint64_t peer, nb::object data) {
+            self.engine->tell(peer, HeldBuffer(data).bytes());
+          },
+          "peer"_a, "data"_a, nb::sig("def tell(self, peer: int, data: typing_extensions.Buffer) -> None"),
+          "Send (\"control\", own id, data) to process `peer`, in order with its calls.");
+}
+
+void bind_sending(nb::class_<PyEngine>& engine) {
+  engine
+      .def(
+          "targets",
+          [](PyEngine& self, const std::vector<std::uint64_t>& procs,
+             const std::vector<std::uint64_t>& actors) {
+            if (procs.size() != actors.size()) {
+              throw nb::value_error("as many processes as actors are wanted");
+            }
+            return PyTargets{self.engine->targets(procs, actors)};
+          },
+          "procs"_a, "actors"_a,
+          nb::sig("def targets(self, procs: collections.abc.Sequence[int], actors: "
+                  "collections.abc.Sequence[int]) -> Targets"),
+          "Receivers of calls, in the order of their ranks. To be made once and kept.")
+      .def("call", &call, "targets"_a, "endpoint"_a, "data"_a, "buffers"_a.none(), "sender"_a,
+           "extent"_a, "flags"_a,
+           nb::sig("def call(self, targets: Targets, endpoint: str, data: typing_extensions.Buffer, "
+                   "buffers: list[typing.Any] | None, sender: int, extent: bytes, flags: int) -> "
+                   "Inbox"),
+           "Send, and get the inbox of the replies, one per target, rank = place in `targets`.\n\n"
+           "Waits while a receiver has too much of ours to handle.\n\n"
+           "Raises:\n    FrameError: the message is above the limit.")
+      .def("cast", &cast, "targets"_a, "endpoint"_a, "data"_a, "buffers"_a.none(), "sender"_a,
+           "extent"_a, "flags"_a, "reply_proc"_a = 0, "inbox"_a = 0,
+           nb::sig("def cast(self, targets: Targets, endpoint: str, data: typing_extensions.Buffer, "
+                   "buffers: list[typing.Any] | None, sender: int, extent: bytes, flags: int, "
+                   "reply_proc: int = 0, inbox: int = 0) -> None"),
+           "Send; what replies there are go to `inbox` of process `reply_proc`.")
+      .def(
+          "post",
+          [](PyEngine& self, std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank, int status,
+             nb::object data, nb::object buffers) {
+            const Outgoing outgoing(data, buffers);
+            auto sent = self.engine->post(proc, inbox, rank, static_cast<std::uint8_t>(status),
+                                          outgoing.data(), outgoing.buffers());
+            if (!sent) raise(sent.error());
+          },
+          "proc"_a, "inbox"_a, "rank"_a, "status"_a, "data"_a, "buffers"_a.none() = nb::none(),
+          nb::sig("def post(self, proc: int, inbox: int, rank: int, status: int, data: "
+                  "typing_extensions.Buffer, buffers: list[typing.Any] | None = None) -> None"),
+          "Send into an inbox of any process.")
+      .def(
+          "open_inbox",
+          [](PyEngine& self, bool once) { return PyInbox(self.engine, self.engine->open_inbox(once)); },
+          "once"_a = false);
+}
+
+void bind_actors(nb::class_<PyEngine>& engine) {
+  engine
+      .def(
+          "set_state",
+          [](PyEngine& self, std::uint64_t actor, nb::object state) {
+            drop_token(self.engine->set_state(actor, state.inc_ref().ptr()));
+          },
+          "actor"_a, "state"_a.none(), "What next() hands out with the messages of `actor`.")
+      .def(
+          "close_actor",
+          [](PyEngine& self, std::uint64_t actor, int status, const nb::bytes& payload) {
+            drop_token(self.engine->close_actor(actor, static_cast<std::uint8_t>(status),
+                                                std::string(payload.c_str(), payload.size())));
+          },
+          "actor"_a, "status"_a, "payload"_a,
+          "Answer what is queued for `actor`, and what still comes, with `status` and `payload`.")
+      .def("running", [](PyEngine& self, std::uint64_t actor) { return self.engine->running(actor); },
+           "actor"_a, nb::sig("def running(self, actor: int) -> list[str]"),
+           "Endpoints of `actor` being handled now.")
+      .def(
+          "waits",
+          [](PyEngine& self, std::uint64_t actor) {
+            nb::list found;
+            for (const auto& [proc, id] : self.engine->waits(actor)) {
+              found.append(nb::make_tuple(proc, id));
+            }
+            return found;
+          },
+          "actor"_a, nb::sig("def waits(self, actor: int) -> list[tuple[int, int]]"),
+          "(process, actor) of every answer that calls made by `actor` are waiting for.")
+      .def("main_worker",
+           [](PyEngine& self) { return PyWorker{self.engine, &self.engine->main_worker()}; })
+      .def(
+          "loop_worker",
+          [](PyEngine& self) -> nb::object {
+            actor::Worker* worker = self.engine->loop_worker();
+            if (worker == nullptr) return nb::none();
+            return nb::cast(PyWorker{self.engine, worker});
+          },
+          nb::sig("def loop_worker(self) -> Worker | None"))
+      .def("foreign_worker",
+           [](PyEngine& self) { return PyWorker{self.engine, &self.engine->foreign_worker()}; },
+           "For an event loop that is not the runtime's: see Worker.fileno().");
+}
+
+}  // namespace
+
+void bind_engine(nb::module_& module) {
+  nb::class_<PyTargets>(module, "Targets", "Receivers of calls.")
+      .def("__len__", [](const PyTargets& self) { return self.targets->list.size(); });
+  bind_worker(module);
+  bind_request(module);
+  bind_inbox(module);
+  nb::class_<PyEngine> engine(module, "Engine", "The runtime of one process.");
+  engine
+      .def(
+          "__init__",
+          [](PyEngine* self, std::uint64_t proc, std::size_t window, std::uint32_t workers,
+             double heartbeat, int misses) {
+            if (proc == 0) throw nb::value_error("the id of a process is not 0");
+            new (self) PyEngine{std::make_shared<Engine>(
+                proc, actor::Limits{.window = window,
+                                    .workers = workers,
+                                    .heartbeat = base::Duration(
+                                        static_cast<std::int64_t>(heartbeat * 1e9)),
+                                    .misses = misses})};
+          },
+          "proc"_a, nb::kw_only(), "window"_a = std::size_t{16} << 20, "workers"_a = 32,
+          "heartbeat"_a = 0.5, "misses"_a = 4,
+          "`window`: bytes in flight per receiver; `workers`: threads made for actors as they "
+          "come;\n`heartbeat`: seconds between the looks at a silent peer, `misses` of which say "
+          "that it\nstalled.")
+      .def_prop_ro("proc", [](const PyEngine& self) { return self.engine->proc(); })
+      .def(
+          "stop",
+          [](PyEngine& self) {
+            const nb::gil_scoped_release released;
+            self.engine->stop();
+          },
+          "End every wait, close all links. Idempotent.");
+  bind_links(engine);
+  bind_sending(engine);
+  bind_actors(engine);
+  const auto constant = [&module](const char* name, int value) { module.attr(name) = value; };
+  constant("OK", static_cast<int>(actor::Status::kOk));
+  constant("ERROR", static_cast<int>(actor::Status::kError));
+  constant("FAILED", static_cast<int>(actor::Status::kFailed));
+  constant("CANCELLED", static_cast<int>(actor::Status::kCancelled));
+  constant("UNDELIVERED", static_cast<int>(actor::Status::kUndelivered));
+  constant("CREATE", actor::k_create);
+  constant("STOP", actor::k_stop);
+  constant("SUPERVISE", actor::k_supervise);
+  constant("LOOP", actor::k_loop);
+  constant("EXPLICIT", actor::k_explicit);
+}
+
+}  // namespace monarch::bindings

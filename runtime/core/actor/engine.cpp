@@ -1,0 +1,314 @@
+#include "actor/engine.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <system_error>
+
+namespace monarch::actor {
+
+Engine::Engine(std::uint64_t proc, Limits limits)
+    : proc_(proc), limits_(limits), spin_(net::allowed_cores()) {
+  peer_of(proc_);
+  thread_ = std::thread([this] { caretaker(); });
+}
+
+Engine::~Engine() {
+  stop();
+  for (const auto& worker : workers_) {
+    for (const int fd : {worker->signal_read, worker->signal_write}) {
+      if (fd >= 0) ::close(fd);
+    }
+  }
+}
+
+void Engine::stop() {
+  {
+    const Lock lock(mutex_);
+    if (!stopping_) {
+      flush_all();
+      stopping_ = true;
+      for (const auto* list : {&followers_, &idle_, &credit_waiters_}) {
+        for (Waiter* waiter : *list) waiter->condition.notify_all();
+      }
+      for (const auto& worker : workers_) wake_worker(*worker);
+      events_condition_.notify_all();
+      caretaker_condition_.notify_all();
+      poller_.wake();
+    }
+  }
+  if (thread_.joinable()) thread_.join();
+  const Lock lock(mutex_);
+  for (const auto& [id, peer] : peers_) drop_links(*peer);
+}
+
+Peer& Engine::peer_of(std::uint64_t id) {
+  auto& slot = peers_[id];
+  if (slot == nullptr) {
+    slot = std::make_unique<Peer>();
+    slot->id = id;
+  }
+  return *slot;
+}
+
+void Engine::push_event(Event event) {
+  events_out_.push_back(std::move(event));
+  events_condition_.notify_one();
+}
+
+std::optional<std::uint64_t> Engine::token_of(int fd) const {
+  for (const auto& [token, watched] : watched_) {
+    if (watched.fd == fd) return token;
+  }
+  return std::nullopt;
+}
+
+base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
+  auto link = std::make_unique<net::Link>(fd);
+  const Lock lock(mutex_);
+  Peer& peer = peer_of(id);
+  if (stopping_ || peer.failure != nullptr || id == proc_ || (peer.link && peer.second)) {
+    return base::Error{base::Code::kArgument,
+                       stopping_ ? "the engine has stopped"
+                                 : "process " + std::to_string(id) +
+                                       (id == proc_              ? " is this one"
+                                        : peer.failure != nullptr ? " has failed before"
+                                                                  : " has its links already")};
+  }
+  const std::uint64_t token = next_token_++;
+  if (auto added = poller_.add(fd, token); !added) return added;
+  link->last_heard = clock_.now();
+  watched_[token] = {.fd = fd, .peer = &peer, .link = link.get()};
+  if (peer.link) {
+    peer.second = std::move(link);
+    return {};
+  }
+  peer.link = std::move(link);
+  peer.lost = peer.dialing = false;
+  std::deque<Parked> parked = std::exchange(peer.parked, {});
+  for (const Parked& item : parked) {
+    const base::Bytes head = std::as_bytes(std::span(item.head));
+    // Too large a message was refused when it was parked.
+    (void)send(peer, item.kind, head, {}, {}, item.payload.data, item.payload.buffers);
+  }
+  flush(peer);
+  caretaker_condition_.notify_one();  // heartbeats begin
+  return {};
+}
+
+void Engine::drop_links(Peer& peer) {
+  for (auto* slot : {&peer.link, &peer.second}) {
+    if (*slot == nullptr) continue;
+    if (const auto token = token_of((*slot)->fd())) watched_.erase(*token);
+    poller_.remove((*slot)->fd());
+    slot->reset();
+  }
+  std::erase(dirty_, &peer);
+}
+
+void Engine::close_link(std::uint64_t id) {
+  const Lock lock(mutex_);
+  Peer& peer = peer_of(id);
+  if (peer.link == nullptr) return;
+  flush(peer);
+  if (peer.link == nullptr) return;  // the flush found it gone
+  drop_links(peer);
+  peer.lost = true;
+}
+
+bool Engine::has_link(std::uint64_t id) {
+  const Lock lock(mutex_);
+  const auto found = peers_.find(id);
+  return found != peers_.end() && found->second->link != nullptr;
+}
+
+void Engine::lose(Peer& peer, std::string why) {
+  if (peer.link == nullptr) return;
+  drop_links(peer);
+  peer.lost = true;
+  Event event{.kind = Event::Kind::kLinkLost, .peer = peer.id};
+  event.text = std::move(why);
+  push_event(std::move(event));
+}
+
+void Engine::fail_peer(std::uint64_t id, std::string payload) {
+  const Lock lock(mutex_);
+  Peer& peer = peer_of(id);
+  if (peer.failure != nullptr) return;
+  drop_links(peer);
+  peer.parked.clear();
+  peer.failure = std::make_shared<const std::string>(std::move(payload));
+  const base::Bytes bytes = std::as_bytes(std::span(*peer.failure));
+  std::vector<std::pair<std::uint64_t, std::uint32_t>> open;
+  for (const auto& [inbox_id, inbox] : inboxes_) {
+    if (inbox->targets == nullptr) continue;
+    for (std::uint32_t rank = 0; rank < inbox->targets->list.size(); ++rank) {
+      if (inbox->targets->list[rank].peer == &peer && !inbox->answered[rank]) {
+        open.emplace_back(inbox_id, rank);
+      }
+    }
+  }
+  for (const auto& [inbox, rank] : open) {
+    arrive(inbox, {rank, static_cast<std::uint8_t>(Status::kFailed), copy_payload(bytes, {})});
+  }
+  for (auto& [actor, outlet] : peer.outlets) outlet.outstanding = 0;
+  credit_came();
+}
+
+base::Result<void> Engine::watch(int fd, std::uint64_t token) {
+  const Lock lock(mutex_);
+  if (const auto known = token_of(fd)) {
+    watched_[*known].token = token;
+    poller_.set_interest(fd, *known, true, false);
+    return {};
+  }
+  const std::uint64_t own = next_token_++;
+  if (auto added = poller_.add(fd, own); !added) return added;
+  watched_[own] = {.fd = fd, .token = token};
+  caretaker_condition_.notify_one();
+  return {};
+}
+
+void Engine::unwatch(int fd) {
+  const Lock lock(mutex_);
+  if (const auto known = token_of(fd)) {
+    poller_.remove(fd);
+    watched_.erase(*known);
+  }
+}
+
+std::optional<Event> Engine::control() {
+  Lock lock(mutex_);
+  events_condition_.wait(lock, [this] { return stopping_ || !events_out_.empty(); });
+  if (events_out_.empty()) return std::nullopt;
+  Event event = std::move(events_out_.front());
+  events_out_.pop_front();
+  return event;
+}
+
+Worker& Engine::add_worker() {
+  workers_.push_back(
+      std::make_unique<Worker>(static_cast<std::uint32_t>(workers_.size()), /*foreign=*/false));
+  return *workers_.back();
+}
+
+Worker& Engine::main_worker() {
+  const Lock lock(mutex_);
+  if (main_ == nullptr) main_ = &add_worker();
+  return *main_;
+}
+
+Worker* Engine::loop_worker() {
+  const Lock lock(mutex_);
+  return loop_;
+}
+
+Worker& Engine::foreign_worker() {
+  const Lock lock(mutex_);
+  workers_.push_back(
+      std::make_unique<Worker>(static_cast<std::uint32_t>(workers_.size()), /*foreign=*/true));
+  Worker& worker = *workers_.back();
+  std::array<int, 2> ends{-1, -1};
+  if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
+  for (const int fd : ends) {
+    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  }
+  worker.signal_read = ends[0];
+  worker.signal_write = ends[1];
+  return worker;
+}
+
+base::Result<void> Engine::attach(Worker& worker, int fd) {
+  const Lock lock(mutex_);
+  const std::uint64_t token = next_token_++;
+  if (auto added = poller_.add(fd, token); !added) return added;
+  watched_[token] = {.fd = fd, .worker = &worker};
+  worker.attached = fd;
+  return {};
+}
+
+// Where a new actor lives. Actors keep their thread, since libraries keep state per thread; they
+// share one only when there are many, and move off it when it is stuck in another's endpoint.
+Worker& Engine::home_for(std::uint16_t flags) {
+  const auto started = [this](Worker& worker) -> Worker& {
+    push_event({.kind = Event::Kind::kWorker, .worker = &worker});
+    return worker;
+  };
+  const bool main_free = main_ != nullptr && main_->actors == 0;
+  if ((flags & k_loop) != 0) {
+    if (loop_ == nullptr) {
+      loop_ = main_free ? main_ : &add_worker();
+      loop_->is_loop = true;
+      if (loop_ != main_) started(*loop_);
+    }
+    return *loop_;
+  }
+  if (main_free && !main_->is_loop) return *main_;
+  Worker* least = nullptr;
+  std::uint32_t own = 0;
+  for (const auto& worker : workers_) {
+    if (worker->is_foreign || worker->is_loop) continue;
+    ++own;
+    if (worker->actors == 0) return *worker;
+    if (least == nullptr || worker->actors < least->actors) least = worker.get();
+  }
+  if (own < limits_.workers || least == nullptr) return started(add_worker());
+  return *least;
+}
+
+Token Engine::set_state(std::uint64_t actor, Token state) {
+  const Lock lock(mutex_);
+  const auto found = mailboxes_.find(actor);
+  if (found == mailboxes_.end()) return state;
+  return std::exchange(found->second->state, state);
+}
+
+Token Engine::close_actor(std::uint64_t actor, std::uint8_t status, std::string payload) {
+  const Lock lock(mutex_);
+  const auto found = mailboxes_.find(actor);
+  if (found == mailboxes_.end() || found->second->closed) return nullptr;
+  Mailbox& mailbox = *found->second;
+  mailbox.closed = true;
+  mailbox.closed_status = status;
+  mailbox.closed_payload = std::make_shared<const std::string>(std::move(payload));
+  const base::Bytes bytes = std::as_bytes(std::span(*mailbox.closed_payload));
+  while (!mailbox.queue.empty()) {
+    const std::shared_ptr<Request> request = mailbox.queue.pop();
+    refuse(*request, status, bytes);
+  }
+  if (mailbox.home != nullptr) {
+    --mailbox.home->actors;
+    mailbox.home->ready.remove_if([&](Mailbox* other) { return other == &mailbox; });
+    mailbox.ready = false;
+  }
+  flush_all();
+  return std::exchange(mailbox.state, nullptr);
+}
+
+std::vector<std::string> Engine::running(std::uint64_t actor) {
+  const Lock lock(mutex_);
+  std::vector<std::string> names;
+  if (const auto found = mailboxes_.find(actor); found != mailboxes_.end()) {
+    for (const auto& request : found->second->running) names.push_back(request->endpoint);
+  }
+  return names;
+}
+
+std::vector<std::pair<std::uint64_t, std::uint64_t>> Engine::waits(std::uint64_t actor) {
+  const Lock lock(mutex_);
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
+  for (const auto& [id, inbox] : inboxes_) {
+    if (inbox->sender != actor || inbox->targets == nullptr || !inbox->awaited()) continue;
+    for (std::size_t rank = 0; rank < inbox->targets->list.size(); ++rank) {
+      const Target& target = inbox->targets->list[rank];
+      if (!inbox->answered[rank]) found.emplace_back(target.peer->id, target.actor);
+    }
+  }
+  return found;
+}
+
+}  // namespace monarch::actor

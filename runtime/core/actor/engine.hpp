@@ -1,0 +1,285 @@
+// The runtime of one process: links to its peers, the mailboxes of its actors, the inboxes of its
+// calls, and the threads that wait for any of them.
+//
+// There is no I/O thread on the path of a call. Of the threads that wait, one leads: it polls all
+// links and hands out what it reads; the others sleep until they are handed something or take the
+// lead over. A thread that found work for itself leaves the lead free while it works. The
+// caretaker, the one thread of the engine's own, takes the lead when nobody polled for a tick;
+// besides it keeps the timers: heartbeats, delayed writes, workers that are stuck in an endpoint.
+//
+// Nothing here calls back into its user: threads come and wait (Worker next(), wait(), control()).
+// One lock guards all state; it is never held while a thread waits or blocks.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "actor/inbox.hpp"
+#include "actor/mailbox.hpp"
+#include "base/clock.hpp"
+#include "net/link.hpp"
+#include "net/poller.hpp"
+#include "net/spin.hpp"
+
+namespace monarch::actor {
+
+using Lock = std::unique_lock<std::mutex>;
+
+// Bytes that were sent to one receiver and not yet handled by it.
+struct Outlet {
+  std::size_t outstanding = 0;
+};
+
+// Something to send to a process that has no link yet.
+struct Parked {
+  wire::Kind kind;
+  std::string head;
+  Payload payload;
+};
+
+struct Peer {
+  std::uint64_t id = 0;
+  std::unique_ptr<net::Link> link;  // ours goes out here
+  // The peer's, when both dialled at once: each side sends on its own and reads both.
+  std::unique_ptr<net::Link> second;
+  bool lost = false;    // it had a link
+  bool dialing = false;
+  std::shared_ptr<const std::string> failure;  // set by fail_peer
+  std::deque<Parked> parked;
+  std::unordered_map<std::uint64_t, Outlet> outlets;            // by actor or inbox over there
+  std::unordered_map<std::uint64_t, std::size_t> owed;          // credit not yet given back to it
+};
+
+// What a descriptor in the poller belongs to: a link, a worker's loop, or the user.
+struct Watched {
+  int fd = -1;
+  Peer* peer = nullptr;
+  net::Link* link = nullptr;
+  Worker* worker = nullptr;
+  std::uint64_t token = 0;
+};
+
+struct Target {
+  Peer* peer;
+  std::uint64_t actor;
+  Outlet* outlet;
+};
+
+struct Targets {
+  std::vector<Target> list;
+};
+
+struct Event {
+  enum class Kind {
+    kLinkLost,
+    kDial,
+    kReadable,
+    kWorker,
+    kControl,
+    kCancel,
+    kStalled,
+    kAlive,
+  } kind;
+  std::uint64_t peer = 0;  // or the token of kReadable
+  double seconds = 0;
+  std::string text = {};   // why a link was lost
+  Payload payload = {};
+  std::shared_ptr<Request> request = {};
+  Worker* worker = nullptr;
+};
+
+// How a wait ended.
+enum class Waited { kDone, kTimeout, kSignal, kStopped };
+
+struct Message {
+  std::string_view endpoint;
+  base::Bytes data;
+  std::span<const base::Bytes> buffers;
+  std::uint64_t sender = 0;
+  std::string_view extent;
+  std::uint16_t flags = 0;
+};
+
+struct Limits {
+  std::size_t window = 16U << 20;  // bytes in flight per receiver
+  std::uint32_t workers = 32;      // threads made for actors as they come
+  base::Duration heartbeat = std::chrono::milliseconds(500);
+  int misses = 4;
+};
+
+class Engine {
+ public:
+  explicit Engine(std::uint64_t proc, Limits limits = {});
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  [[nodiscard]] std::uint64_t proc() const noexcept { return proc_; }
+  void stop();
+
+  // Links. The descriptor is the engine's from here on, also when it is refused.
+  [[nodiscard]] base::Result<void> add_link(std::uint64_t peer, int fd);
+  void close_link(std::uint64_t peer);
+  [[nodiscard]] bool has_link(std::uint64_t peer);
+  void fail_peer(std::uint64_t peer, std::string payload);
+  [[nodiscard]] base::Result<void> watch(int fd, std::uint64_t token);
+  void unwatch(int fd);
+
+  // Blocks for the next event; none after stop(), and after a signal (`signal` is set then).
+  [[nodiscard]] std::optional<Event> control();
+  void tell(std::uint64_t peer, base::Bytes data);
+
+  // Sending. Each fails when the message is above the limit of a frame.
+  [[nodiscard]] std::shared_ptr<const Targets> targets(std::span<const std::uint64_t> procs,
+                                                       std::span<const std::uint64_t> actors);
+  [[nodiscard]] base::Result<std::shared_ptr<Inbox>> call(
+      const std::shared_ptr<const Targets>& targets, const Message& message);
+  // Replies go to `inbox` of `reply_proc`; with inbox 0 none is wanted.
+  [[nodiscard]] base::Result<void> cast(const Targets& targets, const Message& message,
+                                        std::uint64_t reply_proc, std::uint64_t inbox);
+  [[nodiscard]] base::Result<void> post(std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank,
+                                        std::uint8_t status, base::Bytes data,
+                                        std::span<const base::Bytes> buffers);
+  // Whether every receiver has room for `bytes` more; wait_credit() blocks until it has.
+  [[nodiscard]] bool has_credit(const Targets& targets);
+  [[nodiscard]] Waited wait_credit(const Targets& targets);
+
+  // Receiving.
+  [[nodiscard]] std::shared_ptr<Inbox> open_inbox(bool once);
+  [[nodiscard]] Waited wait(Inbox& inbox, std::size_t count, std::optional<base::Instant> deadline);
+  [[nodiscard]] std::optional<Arrival> arrival(const Inbox& inbox, std::size_t index);
+  [[nodiscard]] std::optional<Arrival> take(Inbox& inbox);
+  [[nodiscard]] std::size_t arrived(const Inbox& inbox);
+  [[nodiscard]] std::vector<std::uint32_t> missing(const Inbox& inbox);
+  [[nodiscard]] bool subscribe(Inbox& inbox, Worker& worker, std::size_t count, Token token);
+  [[nodiscard]] bool unsubscribe(Inbox& inbox, Token token);
+  void cancel(Inbox& inbox);
+  void close_inbox(Inbox& inbox);
+
+  // Actors of this process. set_state gives back the state it replaces.
+  Token set_state(std::uint64_t actor, Token state);
+  Token close_actor(std::uint64_t actor, std::uint8_t status, std::string payload);
+  [[nodiscard]] base::Result<void> reply(const std::shared_ptr<Request>& request,
+                                         std::uint8_t status, base::Bytes data,
+                                         std::span<const base::Bytes> buffers);
+  void finish(const std::shared_ptr<Request>& request);
+  // Endpoints being handled, and the receivers whose answers calls of `actor` are awaited from.
+  [[nodiscard]] std::vector<std::string> running(std::uint64_t actor);
+  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> waits(std::uint64_t actor);
+
+  // Threads.
+  [[nodiscard]] Worker& main_worker();
+  [[nodiscard]] Worker* loop_worker();
+  [[nodiscard]] Worker& foreign_worker();
+  // The next thing for `worker`, or how the wait for it ended.
+  [[nodiscard]] std::optional<Work> next_ready(Worker& worker);
+  [[nodiscard]] std::optional<Work> next(Worker& worker, std::optional<base::Instant> deadline,
+                                         Waited& ended);
+  [[nodiscard]] base::Result<void> attach(Worker& worker, int fd);
+
+ private:
+  static constexpr base::Duration k_tick = std::chrono::milliseconds(1);
+
+  // peers and links (engine.cpp)
+  Peer& peer_of(std::uint64_t id);
+  void lose(Peer& peer, std::string why);
+  void drop_links(Peer& peer);
+  std::optional<std::uint64_t> token_of(int fd) const;
+  void push_event(Event event);
+
+  // sending (send.cpp)
+  base::Result<void> send(Peer& peer, wire::Kind kind, base::Bytes head, std::string_view endpoint,
+                          std::string_view extent, base::Bytes data,
+                          std::span<const base::Bytes> buffers);
+  void after_send(Peer& peer);
+  void flush(Peer& peer);
+  void flush_all();
+  base::Result<void> send_call(const Target& target, std::uint32_t rank, const Message& message,
+                               std::uint64_t reply_proc, std::uint64_t inbox, std::size_t cost);
+  void send_reply(std::uint64_t proc, const wire::Reply& reply, base::Bytes data,
+                  std::span<const base::Bytes> buffers, base::Result<void>* outcome);
+  void give_credit(std::uint64_t proc, std::uint64_t target, std::size_t bytes);
+  [[nodiscard]] bool has_credit_locked(const Targets& targets) const;
+  void credit_came();
+
+  // receiving (receive.cpp)
+  bool handle_frame(Peer& peer, wire::Frame& frame);
+  void deliver(std::shared_ptr<Request> request);
+  void refuse(const Request& request, std::uint8_t status, base::Bytes payload);
+  void arrive(std::uint64_t inbox, Arrival arrival);
+  void settle(Inbox& inbox);
+  void retire(const std::shared_ptr<Request>& request);
+  void handle_cancel(std::uint64_t proc, const wire::Cancel& cancel);
+  void make_ready(Mailbox& mailbox);
+  Worker& home_for(std::uint16_t flags);
+  Worker& add_worker();
+  std::optional<Work> pop(Worker& worker);
+
+  // waiting (wait.cpp)
+  template <typename Ready>
+  Waited wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline, Ready ready,
+                  std::vector<Waiter*>& list);
+  net::Polled poll_once(Lock& lock, std::optional<base::Instant> deadline, bool spin);
+  void dispatch(const std::vector<net::Ready>& events);
+  void release_lead();
+  void notify(Waiter& waiter);
+  void wake_worker(Worker& worker);
+  void caretaker();
+  std::optional<base::Instant> run_timers(base::Instant now);
+  void update_writing(Peer& peer);
+  void relieve(base::Instant now);
+  void beat(base::Instant now);
+
+  const std::uint64_t proc_;
+  const Limits limits_;
+  base::SteadyClock clock_;
+  std::mutex mutex_;
+  bool stopping_ = false;
+
+  net::Poller poller_;
+  net::Spin spin_;
+  std::vector<net::Ready> events_;
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
+  std::unordered_map<std::uint64_t, Watched> watched_;  // by the poller's token
+  std::uint64_t next_token_ = 1;
+  std::vector<Peer*> dirty_;
+
+  std::unordered_map<std::uint64_t, std::unique_ptr<Mailbox>> mailboxes_;
+  std::unordered_map<std::uint64_t, std::shared_ptr<Inbox>> inboxes_;
+  std::uint64_t next_inbox_ = 1;
+
+  std::deque<std::unique_ptr<Worker>> workers_;
+  Worker* main_ = nullptr;
+  Worker* loop_ = nullptr;
+
+  std::deque<Event> events_out_;
+  std::condition_variable events_condition_;
+
+  // the lead
+  enum class Lead { kFree, kThread, kCaretaker } lead_ = Lead::kFree;
+  Waiter* leader_ = nullptr;
+  bool polling_ = false;   // the leader is in the poller
+  std::vector<Waiter*> followers_;  // wait for an answer or for credit, and do not lead
+  std::vector<Waiter*> idle_;       // workers with nothing to do that do not lead
+  bool handed_ = false;             // the last poll had something for a thread other than its own
+  int wanted_ = 0;         // threads that want the lead from the caretaker
+  std::uint64_t polls_ = 0;
+  std::vector<Waiter*> credit_waiters_;
+
+  std::condition_variable caretaker_condition_;
+  bool caretaker_deep_ = false;
+  bool flush_armed_ = false;
+  base::Instant next_beat_{};
+  std::thread thread_;
+};
+
+}  // namespace monarch::actor

@@ -1,0 +1,288 @@
+// What comes in: frames to requests, replies and events; and what becomes of them.
+#include <algorithm>
+#include <string>
+
+#include "actor/engine.hpp"
+
+namespace monarch::actor {
+namespace {
+
+using base::Bytes;
+
+// The payload of a frame: what its storage holds stays there, the rest is copied out of the input.
+Payload payload_of(wire::Frame& frame, Bytes data) {
+  if (frame.storage == nullptr) return copy_payload(data, frame.buffers);
+  return {.storage = frame.storage, .data = data, .buffers = std::move(frame.buffers)};
+}
+
+}  // namespace
+
+bool Engine::handle_frame(Peer& peer, wire::Frame& frame) {
+  Bytes message = frame.message;
+  switch (static_cast<wire::Kind>(frame.header.kind)) {
+    case wire::Kind::kCall: {
+      auto call = wire::read_call(message);
+      if (!call) return false;
+      auto request = std::make_shared<Request>();
+      request->actor = call->actor;
+      request->sender_proc = peer.id;
+      request->sender = call->sender;
+      request->reply_proc = call->reply_proc == 0 ? peer.id : call->reply_proc;
+      request->inbox = call->inbox;
+      request->rank = call->rank;
+      request->flags = call->flags;
+      request->endpoint = call->endpoint;
+      request->extent = call->extent;
+      request->payload = payload_of(frame, message);
+      // The sender takes the credit of a call back with the reply; of anything else we return it.
+      const bool by_reply = call->inbox != 0 && call->reply_proc == 0;
+      request->cost = by_reply ? 0 : request->payload.size() + 192;
+      deliver(std::move(request));
+      return true;
+    }
+    case wire::Kind::kReply: {
+      auto reply = wire::read_reply(message);
+      if (!reply) return false;
+      arrive(reply->inbox, {reply->rank, reply->status, payload_of(frame, message)});
+      return true;
+    }
+    case wire::Kind::kControl: {
+      Event event{.kind = Event::Kind::kControl, .peer = peer.id};
+      event.payload = payload_of(frame, message);
+      push_event(std::move(event));
+      return true;
+    }
+    case wire::Kind::kCancel: {
+      auto cancel = wire::read_cancel(message);
+      if (!cancel) return false;
+      handle_cancel(peer.id, *cancel);
+      return true;
+    }
+    case wire::Kind::kCredit: {
+      auto credit = wire::read_credit(message);
+      if (!credit) return false;
+      if (const auto found = peer.outlets.find(credit->target); found != peer.outlets.end()) {
+        std::size_t& outstanding = found->second.outstanding;
+        outstanding -= std::min<std::size_t>(outstanding, credit->bytes);
+        credit_came();
+      }
+      return true;
+    }
+    case wire::Kind::kPing:
+      (void)send(peer, wire::Kind::kPong, {}, {}, {}, {}, {});
+      return true;
+    case wire::Kind::kPong:
+      return true;
+  }
+  return false;
+}
+
+void Engine::deliver(std::shared_ptr<Request> request) {
+  auto found = mailboxes_.find(request->actor);
+  if ((request->flags & k_create) != 0) {
+    if (found != mailboxes_.end()) {
+      static constexpr std::string_view kExists = "an actor with this id exists already";
+      refuse(*request, static_cast<std::uint8_t>(Status::kUndelivered),
+             std::as_bytes(std::span(kExists)));
+      return;
+    }
+    auto mailbox = std::make_unique<Mailbox>();
+    mailbox->actor = request->actor;
+    mailbox->home = &home_for(request->flags);
+    ++mailbox->home->actors;
+    found = mailboxes_.emplace(request->actor, std::move(mailbox)).first;
+  }
+  if (found == mailboxes_.end()) {
+    static constexpr std::string_view kNone = "there is no such actor";
+    refuse(*request, static_cast<std::uint8_t>(Status::kUndelivered), std::as_bytes(std::span(kNone)));
+    return;
+  }
+  Mailbox& mailbox = *found->second;
+  if (mailbox.closed) {
+    refuse(*request, mailbox.closed_status, std::as_bytes(std::span(*mailbox.closed_payload)));
+    return;
+  }
+  request->mailbox = &mailbox;
+  mailbox.queue.push(std::move(request));
+  make_ready(mailbox);
+}
+
+void Engine::refuse(const Request& request, std::uint8_t status, Bytes payload) {
+  if (request.inbox != 0) {
+    send_reply(request.reply_proc, {request.inbox, request.rank, status}, payload, {}, nullptr);
+  }
+  if (request.cost != 0) give_credit(request.sender_proc, request.actor, request.cost);
+}
+
+void Engine::make_ready(Mailbox& mailbox) {
+  if (mailbox.busy || mailbox.ready || mailbox.queue.empty()) return;
+  mailbox.ready = true;
+  mailbox.home->ready.push(&mailbox);
+  wake_worker(*mailbox.home);
+}
+
+void Engine::arrive(std::uint64_t id, Arrival arrival) {
+  const auto found = inboxes_.find(id);
+  if (found == inboxes_.end()) return;  // nobody waits any more
+  const std::shared_ptr<Inbox> inbox = found->second;
+  if (inbox->targets != nullptr) {
+    if (arrival.rank >= inbox->expected || inbox->answered[arrival.rank]) return;
+    inbox->answered[arrival.rank] = true;
+    Outlet& outlet = *inbox->targets->list[arrival.rank].outlet;
+    outlet.outstanding -= std::min(outlet.outstanding, inbox->cost);
+    if (!credit_waiters_.empty()) credit_came();
+  }
+  ++inbox->arrived;
+  if (!inbox->closed) inbox->arrivals.push(std::move(arrival));
+  if (inbox->arrived == inbox->expected || inbox->once) inboxes_.erase(id);
+  settle(*inbox);
+}
+
+void Engine::settle(Inbox& inbox) {
+  for (Waiter* waiter : inbox.waiters) notify(*waiter);
+  if (inbox.subscriptions.empty()) return;
+  std::erase_if(inbox.subscriptions, [&](const Subscription& subscription) {
+    if (inbox.arrived < subscription.count) return false;
+    subscription.worker->tokens.push(subscription.token);
+    wake_worker(*subscription.worker);
+    return true;
+  });
+}
+
+void Engine::handle_cancel(std::uint64_t proc, const wire::Cancel& cancel) {
+  const auto found = mailboxes_.find(cancel.actor);
+  if (found == mailboxes_.end()) return;
+  Mailbox& mailbox = *found->second;
+  const auto meant = [&](const std::shared_ptr<Request>& request) {
+    return request->inbox == cancel.inbox && request->reply_proc == proc;
+  };
+  mailbox.queue.remove_if([&](const std::shared_ptr<Request>& request) {
+    if (!meant(request)) return false;
+    if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
+    return true;
+  });
+  if (mailbox.queue.empty() && mailbox.ready) {
+    mailbox.ready = false;
+    mailbox.home->ready.remove_if([&](Mailbox* other) { return other == &mailbox; });
+  }
+  for (const auto& request : mailbox.running) {
+    if (!meant(request) || request->replied) continue;
+    request->cancelled = true;
+    Event event{.kind = Event::Kind::kCancel, .peer = proc};
+    event.request = request;
+    push_event(std::move(event));
+  }
+}
+
+void Engine::finish(const std::shared_ptr<Request>& request) {
+  const Lock lock(mutex_);
+  if (std::exchange(request->finished, true)) return;
+  Mailbox& mailbox = *request->mailbox;
+  mailbox.busy = false;
+  if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
+  retire(request);
+  make_ready(mailbox);
+}
+
+void Engine::retire(const std::shared_ptr<Request>& request) {
+  const bool answered =
+      request->replied || request->inbox == 0 || (request->flags & k_explicit) != 0;
+  if (request->finished && answered) std::erase(request->mailbox->running, request);
+}
+
+std::optional<Work> Engine::pop(Worker& worker) {
+  if (!worker.tokens.empty()) return Work{.kind = Work::Kind::kToken, .token = worker.tokens.pop()};
+  if (!worker.ready.empty()) {
+    Mailbox& mailbox = *worker.ready.pop();
+    mailbox.ready = false;
+    mailbox.busy = true;
+    std::shared_ptr<Request> request = mailbox.queue.pop();
+    mailbox.running.push_back(request);
+    return Work{.kind = Work::Kind::kRequest, .request = std::move(request), .state = mailbox.state};
+  }
+  if (std::exchange(worker.attached_ready, false)) {
+    if (const auto token = token_of(worker.attached)) {
+      poller_.set_interest(worker.attached, *token, true, false);
+    }
+    return Work{.kind = Work::Kind::kReadable};
+  }
+  return std::nullopt;
+}
+
+std::shared_ptr<Inbox> Engine::open_inbox(bool once) {
+  const Lock lock(mutex_);
+  auto inbox = std::make_shared<Inbox>();
+  inbox->id = next_inbox_++;
+  inbox->once = once;
+  inboxes_.emplace(inbox->id, inbox);
+  return inbox;
+}
+
+std::optional<Arrival> Engine::arrival(const Inbox& inbox, std::size_t index) {
+  const Lock lock(mutex_);
+  if (index >= inbox.arrivals.size()) return std::nullopt;
+  return inbox.arrivals[index];
+}
+
+std::optional<Arrival> Engine::take(Inbox& inbox) {
+  const Lock lock(mutex_);
+  if (inbox.arrivals.empty()) return std::nullopt;
+  return inbox.arrivals.pop();
+}
+
+std::size_t Engine::arrived(const Inbox& inbox) {
+  const Lock lock(mutex_);
+  return inbox.arrived;
+}
+
+std::vector<std::uint32_t> Engine::missing(const Inbox& inbox) {
+  const Lock lock(mutex_);
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < inbox.answered.size(); ++rank) {
+    if (!inbox.answered[rank]) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+bool Engine::subscribe(Inbox& inbox, Worker& worker, std::size_t count, Token token) {
+  const Lock lock(mutex_);
+  if (inbox.arrived >= count) return true;
+  inbox.subscriptions.push_back({&worker, count, token});
+  flush_all();
+  return false;
+}
+
+bool Engine::unsubscribe(Inbox& inbox, Token token) {
+  const Lock lock(mutex_);
+  return std::erase_if(inbox.subscriptions,
+                       [token](const Subscription& s) { return s.token == token; }) != 0;
+}
+
+void Engine::cancel(Inbox& inbox) {
+  const Lock lock(mutex_);
+  if (inboxes_.erase(inbox.id) == 0 || inbox.targets == nullptr) return;
+  for (std::size_t rank = 0; rank < inbox.expected; ++rank) {
+    if (inbox.answered[rank]) continue;
+    const Target& target = inbox.targets->list[rank];
+    target.outlet->outstanding -= std::min(target.outlet->outstanding, inbox.cost);
+    const wire::Cancel cancel{.actor = target.actor, .inbox = inbox.id};
+    if (target.peer->id == proc_) {
+      handle_cancel(proc_, cancel);
+      continue;
+    }
+    std::array<std::byte, wire::k_pair_head> head;
+    wire::write_cancel(cancel, head);
+    (void)send(*target.peer, wire::Kind::kCancel, head, {}, {}, {}, {});
+  }
+  flush_all();
+}
+
+// What still comes for it is dropped; a call goes on over there.
+void Engine::close_inbox(Inbox& inbox) {
+  const Lock lock(mutex_);
+  inbox.closed = true;
+  inbox.arrivals.clear();
+  if (inbox.expected == 0) inboxes_.erase(inbox.id);
+}
+
+}  // namespace monarch::actor

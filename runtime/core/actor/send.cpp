@@ -1,0 +1,266 @@
+// What leaves this process, or goes from one of its actors to another.
+#include <algorithm>
+#include <array>
+
+#include "actor/engine.hpp"
+
+namespace monarch::actor {
+namespace {
+
+using base::Bytes;
+
+constexpr std::size_t kMessageCost = 192;         // what a queued message takes besides its bytes
+constexpr std::size_t kFlushAt = 32 << 10;        // bytes gathered before they go out in any case
+constexpr base::Duration kBurst = std::chrono::microseconds(40);
+
+std::size_t cost_of(const Message& message) noexcept {
+  std::size_t cost = kMessageCost + message.data.size();
+  for (const Bytes buffer : message.buffers) cost += buffer.size();
+  return cost;
+}
+
+Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(text)); }
+
+}  // namespace
+
+base::Result<void> Engine::send(Peer& peer, wire::Kind kind, Bytes head, std::string_view endpoint,
+                                std::string_view extent, Bytes data,
+                                std::span<const Bytes> buffers) {
+  if (peer.link == nullptr) {
+    if (peer.lost || peer.failure != nullptr || stopping_) return {};
+    Parked parked{.kind = kind, .head = {}, .payload = copy_payload(data, buffers)};
+    if (parked.payload.size() > wire::k_default_limit - wire::k_call_head - 2 * wire::k_max_name) {
+      return base::Error{base::Code::kLimit,
+                         "a message of " + std::to_string(parked.payload.size()) +
+                             " bytes is above the limit of " + std::to_string(wire::k_default_limit)};
+    }
+    for (const Bytes part : {head, bytes_of(endpoint), bytes_of(extent)}) {
+      parked.head.append(reinterpret_cast<const char*>(part.data()), part.size());
+    }
+    peer.parked.push_back(std::move(parked));
+    if (!std::exchange(peer.dialing, true)) push_event({.kind = Event::Kind::kDial, .peer = peer.id});
+    return {};
+  }
+  const std::array<Bytes, 4> parts{head, bytes_of(endpoint), bytes_of(extent), data};
+  if (auto sent = peer.link->send(kind, parts, buffers); !sent) return sent;
+  after_send(peer);
+  return {};
+}
+
+// Writes at once, unless it did so a moment ago: then what comes in a burst goes out together,
+// when a thread waits, when there is enough of it, or when the caretaker comes by.
+void Engine::after_send(Peer& peer) {
+  net::Link& link = *peer.link;
+  if (link.waits_for_space) return;
+  if (link.unsent() < kFlushAt && clock_.now() - link.last_flush < kBurst) {
+    if (!std::exchange(link.dirty, true)) dirty_.push_back(&peer);
+    if (!std::exchange(flush_armed_, true)) caretaker_condition_.notify_one();
+    return;
+  }
+  flush(peer);
+}
+
+void Engine::flush(Peer& peer) {
+  net::Link& link = *peer.link;
+  link.last_flush = clock_.now();
+  if (!link.flush()) return;  // its end is read like any other
+  update_writing(peer);
+}
+
+void Engine::update_writing(Peer& peer) {
+  net::Link& link = *peer.link;
+  const bool waits = link.unsent() > 0;
+  if (waits == link.waits_for_space) return;
+  link.waits_for_space = waits;
+  if (const auto token = token_of(link.fd())) {
+    poller_.set_interest(link.fd(), *token, true, waits);
+  }
+}
+
+void Engine::flush_all() {
+  flush_armed_ = false;
+  if (dirty_.empty()) return;
+  for (Peer* peer : std::exchange(dirty_, {})) {
+    if (peer->link == nullptr) continue;
+    peer->link->dirty = false;
+    if (!peer->link->waits_for_space) flush(*peer);
+  }
+}
+
+void Engine::tell(std::uint64_t id, Bytes data) {
+  const Lock lock(mutex_);
+  if (id == proc_) {
+    Event event{.kind = Event::Kind::kControl, .peer = id};
+    event.payload = copy_payload(data, {});
+    push_event(std::move(event));
+    return;
+  }
+  (void)send(peer_of(id), wire::Kind::kControl, data, {}, {}, {}, {});
+}
+
+std::shared_ptr<const Targets> Engine::targets(std::span<const std::uint64_t> procs,
+                                               std::span<const std::uint64_t> actors) {
+  const Lock lock(mutex_);
+  auto made = std::make_shared<Targets>();
+  made->list.reserve(procs.size());
+  for (std::size_t i = 0; i < procs.size(); ++i) {
+    Peer& peer = peer_of(procs[i]);
+    made->list.push_back({&peer, actors[i], &peer.outlets[actors[i]]});
+  }
+  return made;
+}
+
+base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
+                                     const Message& message, std::uint64_t reply_proc,
+                                     std::uint64_t inbox, std::size_t cost) {
+  const bool by_reply = inbox != 0 && reply_proc == 0;
+  if (target.peer->id == proc_) {
+    auto request = std::make_shared<Request>();
+    request->actor = target.actor;
+    request->sender_proc = proc_;
+    request->sender = message.sender;
+    request->reply_proc = reply_proc == 0 ? proc_ : reply_proc;
+    request->inbox = inbox;
+    request->rank = rank;
+    request->flags = message.flags;
+    request->endpoint = message.endpoint;
+    request->extent = message.extent;
+    request->payload = copy_payload(message.data, message.buffers);
+    request->cost = by_reply ? 0 : cost;
+    target.outlet->outstanding += cost;
+    deliver(std::move(request));
+    return {};
+  }
+  std::array<std::byte, wire::k_call_head> head;
+  wire::write_call({.actor = target.actor,
+                    .sender = message.sender,
+                    .reply_proc = reply_proc,
+                    .inbox = inbox,
+                    .rank = rank,
+                    .flags = message.flags,
+                    .endpoint = message.endpoint,
+                    .extent = message.extent},
+                   head);
+  auto sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent,
+                   message.data, message.buffers);
+  if (sent) target.outlet->outstanding += cost;
+  return sent;
+}
+
+base::Result<std::shared_ptr<Inbox>> Engine::call(const std::shared_ptr<const Targets>& targets,
+                                                  const Message& message) {
+  const Lock lock(mutex_);
+  auto inbox = std::make_shared<Inbox>();
+  inbox->id = next_inbox_++;
+  inbox->expected = targets->list.size();
+  inbox->answered.resize(inbox->expected);
+  inbox->sender = message.sender;
+  inbox->targets = targets;
+  inbox->cost = cost_of(message);
+  inboxes_.emplace(inbox->id, inbox);
+  std::uint32_t rank = 0;
+  for (const Target& target : targets->list) {
+    if (target.peer->failure != nullptr) {
+      const Bytes why = bytes_of(*target.peer->failure);
+      target.outlet->outstanding += inbox->cost;
+      arrive(inbox->id, {rank, static_cast<std::uint8_t>(Status::kFailed), copy_payload(why, {})});
+    } else if (auto sent = send_call(target, rank, message, 0, inbox->id, inbox->cost); !sent) {
+      // The size is the same for all: the first is refused or none.
+      inboxes_.erase(inbox->id);
+      return std::move(sent).error();
+    }
+    ++rank;
+  }
+  return inbox;
+}
+
+base::Result<void> Engine::cast(const Targets& targets, const Message& message,
+                                std::uint64_t reply_proc, std::uint64_t inbox) {
+  const Lock lock(mutex_);
+  const std::size_t cost = cost_of(message);
+  std::uint32_t rank = 0;
+  for (const Target& target : targets.list) {
+    if (target.peer->failure == nullptr) {
+      auto sent = send_call(target, rank, message, reply_proc, inbox, cost);
+      if (!sent) return sent;
+    } else if (inbox != 0) {
+      send_reply(reply_proc, {inbox, rank, static_cast<std::uint8_t>(Status::kFailed)},
+                 bytes_of(*target.peer->failure), {}, nullptr);
+    }
+    ++rank;
+  }
+  return {};
+}
+
+void Engine::send_reply(std::uint64_t proc, const wire::Reply& reply, Bytes data,
+                        std::span<const Bytes> buffers, base::Result<void>* outcome) {
+  if (proc == proc_) {
+    arrive(reply.inbox, {reply.rank, reply.status, copy_payload(data, buffers)});
+    return;
+  }
+  std::array<std::byte, wire::k_reply_head> head;
+  wire::write_reply(reply, head);
+  auto sent = send(peer_of(proc), wire::Kind::kReply, head, {}, {}, data, buffers);
+  if (outcome != nullptr) *outcome = std::move(sent);
+}
+
+base::Result<void> Engine::post(std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank,
+                                std::uint8_t status, Bytes data, std::span<const Bytes> buffers) {
+  const Lock lock(mutex_);
+  base::Result<void> outcome;
+  send_reply(proc, {inbox, rank, status}, data, buffers, &outcome);
+  return outcome;
+}
+
+base::Result<void> Engine::reply(const std::shared_ptr<Request>& request, std::uint8_t status,
+                                 Bytes data, std::span<const Bytes> buffers) {
+  const Lock lock(mutex_);
+  if (request->inbox == 0) return {};
+  if (request->replied) {
+    return base::Error{base::Code::kArgument,
+                       "endpoint " + request->endpoint + " was replied to before"};
+  }
+  base::Result<void> outcome;
+  if (!request->cancelled) {
+    send_reply(request->reply_proc, {request->inbox, request->rank, status}, data, buffers,
+               &outcome);
+    if (!outcome) return outcome;
+  }
+  request->replied = true;
+  retire(request);
+  return outcome;
+}
+
+bool Engine::has_credit_locked(const Targets& targets) const {
+  return std::ranges::all_of(targets.list, [this](const Target& target) {
+    return target.outlet->outstanding < limits_.window || target.peer->failure != nullptr;
+  });
+}
+
+bool Engine::has_credit(const Targets& targets) {
+  const Lock lock(mutex_);
+  return has_credit_locked(targets);
+}
+
+void Engine::credit_came() {
+  for (Waiter* waiter : credit_waiters_) notify(*waiter);
+}
+
+void Engine::give_credit(std::uint64_t proc, std::uint64_t target, std::size_t bytes) {
+  Peer& peer = peer_of(proc);
+  if (proc == proc_) {
+    if (const auto found = peer.outlets.find(target); found != peer.outlets.end()) {
+      found->second.outstanding -= std::min(found->second.outstanding, bytes);
+      credit_came();
+    }
+    return;
+  }
+  std::size_t& owed = peer.owed[target];
+  owed += bytes;
+  if (owed < limits_.window / 8) return;
+  std::array<std::byte, wire::k_pair_head> head;
+  wire::write_credit({.target = target, .bytes = std::exchange(owed, 0)}, head);
+  (void)send(peer, wire::Kind::kCredit, head, {}, {}, {}, {});
+}
+
+}  // namespace monarch::actor

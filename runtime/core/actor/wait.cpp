@@ -1,0 +1,321 @@
+// Who polls, and who waits: the lead, the workers' next(), and the caretaker.
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+
+#include "actor/engine.hpp"
+
+namespace monarch::actor {
+namespace {
+
+// How long a thread waits before it lets signal handlers run, where the system does not wake it.
+constexpr base::Duration kSlice = std::chrono::milliseconds(200);
+constexpr base::Duration kFlushDelay = std::chrono::microseconds(150);
+constexpr base::Duration kStuck = std::chrono::milliseconds(5);
+constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
+constexpr int kQuietTicks = 20;  // before the caretaker stops looking
+constexpr std::size_t kMostWorkers = 4096;
+
+std::optional<base::Instant> sooner(std::optional<base::Instant> a, std::optional<base::Instant> b) {
+  if (!a || !b) return a ? a : b;
+  return std::min(*a, *b);
+}
+
+}  // namespace
+
+void Engine::notify(Waiter& waiter) {
+  if (!waiter.leads) {
+    handed_ = handed_ || !polling_;
+    waiter.condition.notify_one();
+  } else if (polling_) {
+    poller_.wake();
+  }
+}
+
+void Engine::wake_worker(Worker& worker) {
+  if (worker.is_foreign) {
+    handed_ = handed_ || !polling_;
+    const char one = 1;
+    [[maybe_unused]] const auto n = ::write(worker.signal_write, &one, 1);
+  } else if (worker.waiting) {
+    notify(worker.waiter);
+  }
+}
+
+// Waits until `ready`, leading when nobody else does. `list`: where it stands while it does not.
+template <typename Ready>
+Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline,
+                        Ready ready, std::vector<Waiter*>& list) {
+  const bool is_worker = &list == &idle_;
+  bool spin = true;
+  bool gave_away = false;  // the lead, to the thread that was handed something
+  flush_all();
+  while (true) {
+    if (ready()) return Waited::kDone;
+    if (stopping_) return Waited::kStopped;
+    const base::Instant now = clock_.now();
+    if (deadline && now >= *deadline) return Waited::kTimeout;
+    const auto until = is_worker ? deadline : sooner(deadline, now + kSlice);
+    if (lead_ == Lead::kFree && !gave_away) {
+      lead_ = Lead::kThread;
+      leader_ = &waiter;
+      waiter.leads = true;
+      net::Polled polled = net::Polled::kReady;
+      do {
+        handed_ = false;
+        polled = poll_once(lock, until, std::exchange(spin, false));
+        if (polled == net::Polled::kReady) spin = true;
+      } while (polled != net::Polled::kSignal && !ready() && !stopping_ && !(is_worker && handed_) &&
+               (!until || clock_.now() < *until));
+      waiter.leads = false;
+      gave_away = is_worker && handed_;
+      release_lead();
+      if (polled == net::Polled::kSignal) return Waited::kSignal;
+      if (!is_worker && !ready() && !stopping_ && !(deadline && clock_.now() >= *deadline)) {
+        return Waited::kSignal;
+      }
+      continue;
+    }
+    gave_away = false;
+    const bool wants = lead_ == Lead::kCaretaker;
+    if (wants) {
+      ++wanted_;
+      if (polling_) poller_.wake();
+    }
+    list.push_back(&waiter);
+    const auto slept = until ? waiter.condition.wait_until(lock, *until)
+                             : (waiter.condition.wait(lock), std::cv_status::no_timeout);
+    std::erase(list, &waiter);
+    if (wants) --wanted_;
+    if (slept == std::cv_status::timeout && !is_worker && !ready()) {
+      if (deadline && clock_.now() >= *deadline) continue;
+      return Waited::kSignal;
+    }
+  }
+}
+
+void Engine::release_lead() {
+  lead_ = Lead::kFree;
+  leader_ = nullptr;
+  if (!followers_.empty()) {
+    followers_.front()->condition.notify_one();
+  } else if (caretaker_deep_) {
+    caretaker_condition_.notify_one();
+  }
+}
+
+net::Polled Engine::poll_once(Lock& lock, std::optional<base::Instant> deadline, bool spin) {
+  flush_all();
+  ++polls_;
+  polling_ = true;
+  const base::Instant start = clock_.now();
+  const base::Duration budget = spin ? spin_.budget(start) : base::Duration::zero();
+  lock.unlock();
+  net::Polled polled = net::Polled::kTimeout;
+  base::Instant now = start;
+  if (budget > base::Duration::zero()) {
+    do {
+      polled = poller_.wait(events_, base::Duration::zero());
+      now = clock_.now();
+    } while (polled == net::Polled::kTimeout && now - start < budget);
+    bool preempted = false;
+    if (now - start > kSlowSpin) {
+      thread_local long before = net::preemptions();
+      preempted = std::exchange(before, net::preemptions()) != before;
+    }
+    spin_.learn(polled != net::Polled::kTimeout, preempted, now);
+  }
+  if (polled == net::Polled::kTimeout) {
+    std::optional<base::Duration> left;
+    if (deadline) left = std::max(*deadline - now, base::Duration::zero());
+    polled = poller_.wait(events_, left);
+  }
+  lock.lock();
+  polling_ = false;
+  dispatch(events_);
+  return polled;
+}
+
+void Engine::dispatch(const std::vector<net::Ready>& events) {
+  if (events.empty()) return;
+  const base::Instant now = clock_.now();
+  for (const net::Ready& event : events) {
+    const auto found = watched_.find(event.token);
+    if (found == watched_.end()) continue;  // gone since
+    const Watched watched = found->second;
+    if (watched.worker != nullptr) {
+      poller_.set_interest(watched.fd, event.token, false, false);
+      watched.worker->attached_ready = true;
+      wake_worker(*watched.worker);
+      continue;
+    }
+    if (watched.peer == nullptr) {
+      poller_.set_interest(watched.fd, event.token, false, false);
+      push_event({.kind = Event::Kind::kReadable, .peer = watched.token});
+      continue;
+    }
+    Peer& peer = *watched.peer;
+    net::Link& link = *watched.link;
+    if (event.writable && watched.link == peer.link.get()) flush(peer);
+    if (!event.readable) continue;
+    link.last_heard = now;
+    link.pinged = false;
+    if (std::exchange(link.stalled, false)) push_event({.kind = Event::Kind::kAlive, .peer = peer.id});
+    const bool open = link.receive([&](wire::Frame& frame) { return handle_frame(peer, frame); });
+    if (!open) lose(peer, link.why());
+  }
+  flush_all();
+}
+
+Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant> deadline) {
+  thread_local Waiter waiter;
+  Lock lock(mutex_);
+  if (inbox.arrived >= count) return Waited::kDone;
+  inbox.waiters.push_back(&waiter);
+  const Waited waited = wait_for(
+      lock, waiter, deadline, [&] { return inbox.arrived >= count; }, followers_);
+  std::erase(inbox.waiters, &waiter);
+  return waited;
+}
+
+Waited Engine::wait_credit(const Targets& targets) {
+  thread_local Waiter waiter;
+  Lock lock(mutex_);
+  credit_waiters_.push_back(&waiter);
+  const Waited waited = wait_for(
+      lock, waiter, std::nullopt, [&] { return has_credit_locked(targets); }, followers_);
+  std::erase(credit_waiters_, &waiter);
+  return waited;
+}
+
+std::optional<Work> Engine::next_ready(Worker& worker) {
+  const Lock lock(mutex_);
+  worker.stopped = stopping_;
+  if (worker.is_foreign) {
+    std::array<char, 256> drained;
+    while (::read(worker.signal_read, drained.data(), drained.size()) > 0) {
+    }
+  }
+  return pop(worker);
+}
+
+std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> deadline,
+                                 Waited& ended) {
+  Lock lock(mutex_);
+  worker.waiting = true;
+  ended = wait_for(lock, worker.waiter, deadline, [&] { return worker.has_work(); }, idle_);
+  worker.waiting = false;
+  worker.stopped = stopping_;
+  if (ended != Waited::kDone) return std::nullopt;
+  worker.busy_since = clock_.now();
+  return pop(worker);
+}
+
+// Actors that share a worker which is stuck in the endpoint of another move to one that is free.
+void Engine::relieve(base::Instant now) {
+  const std::size_t count = workers_.size();  // those added here have nothing to be relieved of
+  for (std::size_t i = 0; i < count; ++i) {
+    Worker& stuck = *workers_[i];
+    if (stuck.ready.empty() || stuck.waiting || stuck.is_loop || stuck.is_foreign) continue;
+    if (now - stuck.busy_since < kStuck) continue;
+    const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
+      return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
+    });
+    Worker* helper = free != workers_.end() ? free->get() : nullptr;
+    if (helper == nullptr) {
+      if (workers_.size() >= kMostWorkers) continue;
+      helper = &add_worker();
+      push_event({.kind = Event::Kind::kWorker, .worker = helper});
+    }
+    while (!stuck.ready.empty()) {
+      Mailbox& mailbox = *stuck.ready.pop();
+      mailbox.home = helper;
+      --stuck.actors;
+      ++helper->actors;
+      helper->ready.push(&mailbox);
+    }
+    helper->busy_since = now;
+    wake_worker(*helper);
+  }
+}
+
+void Engine::beat(base::Instant now) {
+  if (now < next_beat_) return;
+  next_beat_ = now + limits_.heartbeat;
+  spin_.set_cores(net::allowed_cores());
+  for (const auto& [id, peer] : peers_) {
+    if (peer->link == nullptr) continue;
+    net::Link& link = *peer->link;
+    const base::Duration silent = now - link.last_heard;
+    if (silent >= limits_.heartbeat && !std::exchange(link.pinged, true)) {
+      (void)send(*peer, wire::Kind::kPing, {}, {}, {}, {}, {});
+    }
+    if (silent >= limits_.misses * limits_.heartbeat && !std::exchange(link.stalled, true)) {
+      push_event({.kind = Event::Kind::kStalled,
+                  .peer = id,
+                  .seconds = std::chrono::duration<double>(silent).count()});
+    }
+  }
+}
+
+std::optional<base::Instant> Engine::run_timers(base::Instant now) {
+  beat(now);
+  flush_all();
+  std::optional<base::Instant> due;
+  const bool linked = std::ranges::any_of(
+      peers_, [](const auto& item) { return item.second->link != nullptr; });
+  if (linked) due = next_beat_;
+  const bool crowded = std::ranges::any_of(workers_, [](const auto& worker) {
+    return !worker->ready.empty() && !worker->waiting && !worker->is_loop && !worker->is_foreign;
+  });
+  if (crowded) {
+    relieve(now);
+    due = sooner(due, now + kStuck);
+  }
+  return due;
+}
+
+void Engine::caretaker() {
+  sigset_t all;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  Lock lock(mutex_);
+  std::uint64_t seen = polls_;
+  int quiet = 0;
+  while (!stopping_) {
+    base::Instant now = clock_.now();
+    std::optional<base::Instant> due = run_timers(now);
+    if (lead_ == Lead::kFree && polls_ == seen) {
+      if (!idle_.empty()) {
+        idle_.front()->condition.notify_one();
+      } else {
+        lead_ = Lead::kCaretaker;
+        do {
+          poll_once(lock, due, /*spin=*/false);
+          due = run_timers(clock_.now());
+        } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty());
+        release_lead();
+        if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
+      }
+    }
+    quiet = polls_ == seen ? quiet + 1 : 0;
+    seen = polls_;
+    now = clock_.now();
+    if (lead_ == Lead::kThread && quiet > kQuietTicks && !flush_armed_) {
+      caretaker_deep_ = true;
+      if (due) {
+        caretaker_condition_.wait_until(lock, *due);
+      } else {
+        caretaker_condition_.wait(lock);
+      }
+      caretaker_deep_ = false;
+      quiet = 0;
+    } else {
+      caretaker_condition_.wait_until(lock, now + (flush_armed_ ? kFlushDelay : k_tick));
+    }
+  }
+}
+
+}  // namespace monarch::actor

@@ -1,0 +1,196 @@
+#include "net/link.hpp"
+
+#include <fcntl.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <string>
+
+namespace monarch::net {
+namespace {
+
+using base::Bytes;
+using base::Code;
+using base::Error;
+
+constexpr std::size_t kLarge = 32 << 10;   // from here on a frame is not copied to be sent
+constexpr std::size_t kInput = 128 << 10;  // bytes taken from a socket at once
+constexpr int kReads = 8;                  // at most, before the others get their turn
+constexpr std::size_t kKeptCapacity = 1 << 20;
+constexpr std::array<std::byte, wire::k_alignment> kZeros{};
+
+#if defined(MSG_NOSIGNAL)
+constexpr int kSendFlags = MSG_NOSIGNAL;
+#else
+constexpr int kSendFlags = 0;  // SO_NOSIGPIPE is set on the socket
+#endif
+
+std::vector<std::byte>& input_buffer() {
+  thread_local std::vector<std::byte> buffer(kInput);
+  return buffer;
+}
+
+}  // namespace
+
+Link::Link(int fd) : fd_(fd), decoder_(wire::DecoderOptions{}) {
+  ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
+  ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
+#if defined(SO_NOSIGPIPE)
+  const int one = 1;
+  ::setsockopt(fd_, SOL_SOCKET, SO_NOSIGPIPE, &one, sizeof one);
+#endif
+}
+
+Link::~Link() { ::close(fd_); }
+
+base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
+                              std::span<const Bytes> buffers) {
+  std::size_t message = 0;
+  for (const Bytes part : parts) message += part.size();
+  const std::size_t table = wire::table_size(buffers.size());
+  std::uint64_t end = wire::k_header_size + table + message;
+  for (const Bytes buffer : buffers) end += wire::padding_at(end) + buffer.size();
+  const std::uint64_t length = end - wire::k_header_size;
+  if (length > wire::k_default_limit || buffers.size() > wire::k_max_buffers) {
+    return Error{Code::kLimit, "a message of " + std::to_string(length) + " bytes in " +
+                                   std::to_string(buffers.size() + 1) +
+                                   " parts is above the limit of " +
+                                   std::to_string(wire::k_default_limit) + " bytes in " +
+                                   std::to_string(wire::k_max_buffers + 1) + " parts"};
+  }
+  if (gone_) return {};
+
+  const std::size_t head_start = out_.size();
+  out_.resize(head_start + wire::k_header_size + table);
+  const base::MutableBytes head = base::MutableBytes(out_).subspan(head_start);
+  wire::write_header({.kind = static_cast<std::uint8_t>(kind),
+                      .flags = 0,
+                      .buffers = static_cast<std::uint16_t>(buffers.size()),
+                      .sequence = sequence_++,
+                      .length = static_cast<std::uint32_t>(length)},
+                     head);
+  if (!buffers.empty()) {
+    base::MutableBytes entry = head.subspan(wire::k_header_size);
+    base::store_little(entry, static_cast<std::uint32_t>(message));
+    for (const Bytes buffer : buffers) {
+      entry = entry.subspan(4);
+      base::store_little(entry, static_cast<std::uint32_t>(buffer.size()));
+    }
+  }
+  std::vector<Bytes> pieces;
+  std::size_t offset = wire::k_header_size + table;
+  const auto add = [&pieces, &offset](Bytes piece) {
+    if (!piece.empty()) pieces.push_back(piece);
+    offset += piece.size();
+  };
+  if (length < kLarge) {
+    for (const Bytes part : parts) out_.insert(out_.end(), part.begin(), part.end());
+    for (const Bytes buffer : buffers) {
+      const std::size_t padding = wire::padding_at(out_.size() - head_start);
+      out_.insert(out_.end(), padding, std::byte{0});
+      out_.insert(out_.end(), buffer.begin(), buffer.end());
+    }
+    return {};
+  }
+  for (const Bytes part : parts) add(part);
+  for (const Bytes buffer : buffers) {
+    add(Bytes(kZeros).first(wire::padding_at(offset)));
+    add(buffer);
+  }
+  if (flush() && unsent() == 0) {
+    if (!write(pieces)) gone_ = true;
+  }
+  keep(pieces);
+  return {};
+}
+
+// Writes from the front of `pieces` and leaves there what the socket did not take.
+bool Link::write(std::vector<Bytes>& pieces) {
+  std::size_t done = 0;
+  while (done < pieces.size()) {
+    std::array<iovec, 64> vectors;
+    std::size_t count = 0;
+    for (; count < vectors.size() && done + count < pieces.size(); ++count) {
+      const Bytes piece = pieces[done + count];
+      vectors[count] = {const_cast<std::byte*>(piece.data()), piece.size()};
+    }
+    msghdr message{};
+    message.msg_iov = vectors.data();
+    message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(count);
+    const ssize_t sent = ::sendmsg(fd_, &message, kSendFlags);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      pieces.erase(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(done));
+      return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
+    }
+    auto left = static_cast<std::size_t>(sent);
+    while (done < pieces.size() && left >= pieces[done].size()) left -= pieces[done++].size();
+    if (left > 0) pieces[done] = pieces[done].subspan(left);
+  }
+  pieces.clear();
+  return true;
+}
+
+void Link::keep(std::span<const Bytes> pieces) {
+  if (gone_) return;
+  for (const Bytes piece : pieces) out_.insert(out_.end(), piece.begin(), piece.end());
+}
+
+bool Link::flush() {
+  while (!gone_ && unsent() > 0) {
+    const ssize_t sent = ::send(fd_, out_.data() + sent_, unsent(), kSendFlags);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return true;
+      gone_ = true;
+      break;
+    }
+    sent_ += static_cast<std::size_t>(sent);
+  }
+  if (unsent() == 0 || gone_) {
+    sent_ = 0;
+    if (out_.capacity() > kKeptCapacity) std::vector<std::byte>().swap(out_);
+    out_.clear();
+  } else if (sent_ > kKeptCapacity) {
+    out_.erase(out_.begin(), out_.begin() + static_cast<std::ptrdiff_t>(sent_));
+    sent_ = 0;
+  }
+  return !gone_;
+}
+
+bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
+  std::vector<std::byte>& buffer = input_buffer();
+  for (int reads = 0; reads < kReads; ++reads) {
+    const ssize_t count = ::recv(fd_, buffer.data(), buffer.size(), 0);
+    if (count == 0) {
+      why_ = decoder_.pending() == 0 ? "closed by the peer" : "closed in the middle of a frame";
+      return false;
+    }
+    if (count < 0) {
+      if (errno == EINTR) continue;
+      if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
+      why_ = std::strerror(errno);
+      return false;
+    }
+    Bytes input(buffer.data(), static_cast<std::size_t>(count));
+    while (!input.empty()) {
+      auto frame = decoder_.next(input);
+      if (!frame) {
+        why_ = frame.error().message;
+        return false;
+      }
+      if (frame->has_value() && !handle(**frame)) {
+        why_ = "a message that says nothing of ours";
+        return false;
+      }
+    }
+    if (static_cast<std::size_t>(count) < buffer.size()) return true;
+  }
+  return true;
+}
+
+}  // namespace monarch::net

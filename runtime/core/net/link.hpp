@@ -1,0 +1,63 @@
+// One stream socket to another process: frames in, frames out, never blocking.
+//
+// Small frames gather in a buffer until flush(); what is large goes out from the caller's memory at
+// once, and only what the socket does not take is copied. Not thread-safe: its owner locks.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "wire/decoder.hpp"
+#include "wire/message.hpp"
+
+namespace monarch::net {
+
+class Link {
+ public:
+  // Takes the connected socket over and makes it non-blocking.
+  explicit Link(int fd);
+  Link(const Link&) = delete;
+  Link& operator=(const Link&) = delete;
+  ~Link();
+
+  [[nodiscard]] int fd() const noexcept { return fd_; }
+
+  // Queues one frame: its message is the concatenation of `parts`. Fails when it is above the
+  // limit; the link goes on.
+  [[nodiscard]] base::Result<void> send(wire::Kind kind, std::span<const base::Bytes> parts,
+                                        std::span<const base::Bytes> buffers);
+
+  // Writes what the socket takes. False when the peer is gone.
+  bool flush();
+  [[nodiscard]] std::size_t unsent() const noexcept { return out_.size() - sent_; }
+
+  // Reads what is there, up to a bound, and hands out the frames; views into the frame live until
+  // `handle` returns, unless it keeps their storage. False at end of file, on an error of the
+  // socket, and when the bytes are no frames of ours: `why()` says which.
+  bool receive(const std::function<bool(wire::Frame&)>& handle);
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
+
+  base::Instant last_flush{};
+  base::Instant last_heard{};
+  bool waits_for_space = false;  // the poller watches for room in the socket
+  bool dirty = false;            // in the owner's list of links to flush
+  bool pinged = false;
+  bool stalled = false;
+
+ private:
+  [[nodiscard]] bool write(std::vector<base::Bytes>& pieces);
+  void keep(std::span<const base::Bytes> pieces);
+
+  int fd_;
+  wire::Decoder decoder_;
+  std::uint64_t sequence_ = 0;
+  std::vector<std::byte> out_;
+  std::size_t sent_ = 0;  // of out_
+  bool gone_ = false;
+  std::string why_;
+};
+
+}  // namespace monarch::net

@@ -1,0 +1,50 @@
+// Which descriptors are ready: epoll on Linux, kqueue elsewhere. One thread waits at a time; any
+// thread may add, change, remove and wake.
+//
+// Level-triggered, so that a descriptor that was not read to its end is reported again and the
+// poller's own descriptor can be watched by another.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.hpp"
+
+namespace monarch::net {
+
+struct Ready {
+  std::uint64_t token;
+  bool readable;  // also at end of file or on an error
+  bool writable;
+};
+
+enum class Polled { kReady, kTimeout, kWoken, kSignal };
+
+class Poller {
+ public:
+  Poller();
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+  ~Poller();
+
+  // `token` is neither 0 nor that of another descriptor. Reading is watched from the start.
+  [[nodiscard]] base::Result<void> add(int fd, std::uint64_t token);
+  void set_interest(int fd, std::uint64_t token, bool read, bool write);
+  void remove(int fd);
+
+  // Ready descriptors, into `ready`. `timeout`: none given is no limit. kWoken can come with ready
+  // descriptors; kSignal says that a signal handler ran.
+  Polled wait(std::vector<Ready>& ready, std::optional<std::chrono::nanoseconds> timeout);
+
+  // Ends the wait in progress, or the next one.
+  void wake() noexcept;
+
+ private:
+  int fd_ = -1;
+  int wake_read_ = -1;
+  int wake_write_ = -1;
+};
+
+}  // namespace monarch::net
