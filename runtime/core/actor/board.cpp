@@ -1,6 +1,7 @@
 #include "actor/board.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <atomic>
@@ -23,9 +24,12 @@ std::atomic_ref<std::uint64_t> time_of(std::byte* line) {
 
 }  // namespace
 
-Board::Board(int fd) noexcept {
-  void* page = mmap(nullptr, k_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  if (page != MAP_FAILED) page_ = static_cast<std::byte*>(page);
+Board::Board(int fd, std::size_t page) noexcept {
+  struct stat file {};
+  const auto begin = static_cast<off_t>(page * k_size);
+  if (fstat(fd, &file) != 0 || file.st_size < begin + static_cast<off_t>(k_size)) return;
+  void* memory = mmap(nullptr, k_size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, begin);
+  if (memory != MAP_FAILED) page_ = static_cast<std::byte*>(memory);
 }
 
 Board::Board(Board&& other) noexcept

@@ -31,8 +31,9 @@ class Board {
   };
 
   Board() = default;  // without a page: keeps nothing
-  // Maps a page of `fd`, which stays the caller's. Without effect when it cannot be mapped.
-  explicit Board(int fd) noexcept;
+  // Maps page number `page` of `fd`, which stays the caller's. Keeps nothing when it cannot be
+  // mapped, or the file ends before it.
+  explicit Board(int fd, std::size_t page = 0) noexcept;
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
   Board(Board&& other) noexcept;

@@ -90,6 +90,9 @@ TEST_CASE("without a page nothing is kept") {
   Board none;
   CHECK_FALSE(none.mapped());
   CHECK(none.enter(1, "a", at(1)) == Board::k_none);
+  const Page page;
+  Board beyond(page.fd(), 1);
+  CHECK_FALSE(beyond.mapped());
   Board bad(-1);
   CHECK_FALSE(bad.mapped());
   CHECK(bad.enter(1, "a", at(1)) == Board::k_none);
