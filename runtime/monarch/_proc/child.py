@@ -1,0 +1,127 @@
+"""What a new process does: take its place, run `bootstrap`, work, and end without loose ends."""
+
+from __future__ import annotations
+
+import _signal
+import _socket
+import os
+import sys
+
+from monarch._proc import binding, start
+from monarch._proc.spec import ProcSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
+
+BODY = "monarch._proc.work:work"  # what a process runs; settings may name another
+
+
+def main() -> None:
+    """Be a process that was started as a program: what it is lies on inherited descriptors."""
+    numbers = os.environ.pop(start.DESCRIPTORS, None)
+    if numbers is None:
+        raise SystemExit(
+            f"{start.DESCRIPTORS} is not set: this program is started by a process mesh "
+            "(spawn_procs, with or without bootstrap_command), not by hand"
+        )
+    link, record, reasons = map(int, numbers.split(","))
+    for fd in (link, reasons):
+        os.set_inheritable(fd, False)
+    values, settings, bound = start.read_record(record)
+    spec = ProcSpec.from_values(values)
+    words = LastWords(spec, reasons)
+    try:
+        start.lead_session(settings["zygote"])
+        sys.path[:] = settings["path"]
+        sys.argv[:] = settings["argv"]
+        os.chdir(settings["cwd"])
+        if not bound:
+            binding.apply(spec.bind)
+        spec.bind.clear()
+        run(spec, link, settings, words)
+    except BaseException as error:  # noqa: BLE001 - reported, then the process ends
+        words.give_up(error)
+
+
+def run(spec: ProcSpec, link: int, settings: dict[str, Any], words: LastWords) -> NoReturn:
+    """Work until told to stop, and exit with the code that the work gives."""
+    from types import ModuleType  # noqa: PLC0415 - light, and bound late on purpose
+
+    # Only the controller decides about Ctrl-C. Not ignored: programs run from here would inherit
+    # that, a handler they do not.
+    _signal.signal(_signal.SIGINT, _heed_no_interrupt)
+    sys.modules["__main__"] = ModuleType("__main__")
+    start.python_output()
+    binding.apply(spec.bind)
+    _reseed()
+    module, _, name = settings.get("body", BODY).partition(":")
+    body = getattr(__import__(module, fromlist=[name]), name)
+    code = body(spec, link, settings, words.close)
+    end(code)
+
+
+class LastWords:
+    """Where a process that cannot begin its work leaves the reason, for the report of its end."""
+
+    def __init__(self, spec: ProcSpec, fd: int) -> None:
+        self._spec = spec
+        self._fd = fd
+
+    def close(self) -> None:
+        """The work has begun: from here on, failures have other ways."""
+        if self._fd >= 0:
+            os.close(self._fd)
+            self._fd = -1
+
+    def give_up(self, error: BaseException) -> NoReturn:
+        """End the process, saying why where people and where the parent look."""
+        if isinstance(error, SystemExit):
+            end(error.code if isinstance(error.code, int) else int(error.code is not None))
+        import traceback  # noqa: PLC0415 - only on the way out
+
+        text = "".join(traceback.format_exception(error)).rstrip()
+        try:
+            os.write(2, f"process {self._spec.label} ends\n{text}\n".encode())
+            if self._fd >= 0:
+                self._tell(f"{type(error).__name__}: {error}")
+        except OSError:
+            pass
+        end(start.FAILED_TO_START)
+
+    def _tell(self, reason: str) -> None:
+        data = self._spec.id.to_bytes(8, "little") + reason.encode()[: start.LONGEST_REASON]
+        channel = _socket.socket(fileno=self._fd)
+        self._fd = -1
+        channel.send(data)
+        channel.close()
+
+
+def end(code: int) -> NoReturn:
+    """Run the exit handlers, write out what was printed, and end."""
+    try:
+        import atexit  # noqa: PLC0415 - built in
+
+        atexit._run_exitfuncs()  # noqa: SLF001 - what the interpreter itself does at its end
+    finally:
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except (OSError, ValueError, AttributeError):
+                pass
+        os._exit(code & 0xFF)
+
+
+def _heed_no_interrupt(_number: int, _frame: object) -> None:
+    pass
+
+
+def _reseed() -> None:
+    """Processes of one zygote would all draw the same numbers; `random` sees to itself."""
+    numpy_random = sys.modules.get("numpy.random")
+    if numpy_random is not None:
+        numpy_random.seed(int.from_bytes(os.urandom(4), "little"))
+
+
+if __name__ == "__main__":
+    main()

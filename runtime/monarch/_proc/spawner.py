@@ -1,0 +1,394 @@
+"""The parent's side: processes are asked for here, and what becomes of them is told here."""
+
+from __future__ import annotations
+
+import _socket
+import _thread
+import errno
+import os
+import select
+import sys
+import time
+
+from monarch._proc import start
+from monarch._proc.interpreter import command
+from monarch._proc.messages import MOST_DESCRIPTORS, Messages
+from monarch._proc.spec import ExitReport, ProcSpec
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+_CONTROL = 3  # the zygote's descriptor of the socket to us
+_BATCH = min(64, MOST_DESCRIPTORS)
+_NOT_CARRIED = {"__main__", "cli", "doctor", "testing"}  # modules of ours a process has no use for
+
+
+class Spawner:
+    """Starts processes through a zygote of this process's own, made on first use.
+
+    `add_link(proc, fd)` takes over this side's end of the link to each new process. `on_started`
+    gets (process, pid), `on_exit` an `ExitReport`, `on_log` (process, 1 or 2, lines); they are
+    called by whoever calls `receive`. `watch(fd)` is called with the descriptor that tells when to
+    call it; without it, only `wait` does. `settings` are the zygote's: `preload` and `later`
+    (modules to import before the first process, and when idle), `capture` (False: processes write
+    to this process's own output themselves) and `body` (what a process runs).
+    """
+
+    def __init__(
+        self,
+        add_link: Callable[[int, int], None],
+        *,
+        on_started: Callable[[int, int], None] | None = None,
+        on_exit: Callable[[ExitReport], None] | None = None,
+        on_log: Callable[[int, int, bytes], None] | None = None,
+        watch: Callable[[int], None] | None = None,
+        **settings: Any,
+    ) -> None:
+        self._add_link = add_link
+        self._on_started = on_started
+        self._on_exit = on_exit
+        self._on_log = on_log
+        self._watch = watch
+        self._settings = settings
+        self._lock = _thread.RLock()
+        self._messages: Messages | None = None
+        self._zygote = 0
+        self._sent: dict[str, Any] = {}
+        self._variables: dict[str, str] = {}
+        self._live: dict[int, ProcSpec] = {}
+        self._pids: dict[int, int] = {}
+        self._limits: dict[int, float] = {}
+        os.register_at_fork(after_in_child=self._forget)
+
+    @property
+    def zygote(self) -> int:
+        """The zygote's pid, 0 while there is none."""
+        return self._zygote
+
+    def fileno(self) -> int:
+        """The descriptor that is readable when `receive` has something; -1 without a zygote."""
+        return -1 if self._messages is None else self._messages.fileno()
+
+    def pid(self, proc: int) -> int | None:
+        """The pid of a process that has started and not been reported as ended."""
+        return self._pids.get(proc)
+
+    def live(self) -> list[int]:
+        """Processes asked for whose end has not been reported."""
+        return list(self._live)
+
+    def spawn(self, specs: Sequence[ProcSpec]) -> None:
+        """Ask for processes, without waiting for them.
+
+        Raises:
+            OSError: this process has no descriptors left for their links; none was started.
+            RuntimeError: no interpreter can be started from here.
+
+        """
+        for spec in specs:
+            if spec.bind:
+                from monarch._proc import binding  # noqa: PLC0415 - few are bound
+
+                binding.check(spec.bind)
+        pairs = _pairs(len(specs))
+        with self._lock:
+            messages = self._ready()
+            for first in range(0, len(specs), _BATCH):
+                batch = specs[first : first + _BATCH]
+                theirs = []
+                for spec, (ours, other) in zip(batch, pairs[first:], strict=False):
+                    self._live[spec.id] = spec
+                    self._add_link(spec.id, ours)
+                    theirs.append(other)
+                self._send(messages, ("spawn", [spec.values() for spec in batch]), theirs)
+
+    def stop(self, procs: Iterable[int], timeout: float) -> None:
+        """Expect these processes to end, which they have been asked to.
+
+        Those that are left shortly before `timeout` seconds are over get SIGTERM, and at the limit
+        their groups get SIGKILL.
+        """
+        with self._lock:
+            found = [proc for proc in procs if proc in self._live]
+            for proc in found:
+                self._limits[proc] = timeout
+            if found and self._messages is not None:
+                self._send(self._messages, ("stop", found, timeout))
+
+    def kill(self, procs: Iterable[int], *, expected: bool = True) -> None:
+        """Kill these processes' groups now."""
+        with self._lock:
+            found = [proc for proc in procs if proc in self._live]
+            if found and self._messages is not None:
+                self._send(self._messages, ("kill", found, expected))
+
+    def forward(self, procs: Iterable[int], *, on: bool) -> None:
+        """Get the lines of these processes by `on_log`, in place of this process's output."""
+        with self._lock:
+            if self._messages is not None:
+                self._send(self._messages, ("forward", list(procs), on))
+
+    def receive(self) -> None:
+        """Take what the zygote has reported, and pass it on. Does not block."""
+        with self._lock:
+            messages = self._messages
+            if messages is None:
+                return
+            arrived, ended = messages.receive()
+            calls = [call for message, _ in arrived for call in self._take(*message)]
+            if ended:
+                calls += self._lose_zygote()
+        for call in calls:
+            call()
+
+    def wait(self, procs: Iterable[int], timeout: float) -> list[int]:
+        """Wait until these processes have ended; those that have not after `timeout` seconds."""
+        end = time.monotonic() + timeout
+        wanted = set(procs)
+        while True:
+            self.receive()
+            left = [proc for proc in wanted if proc in self._live]
+            remaining = end - time.monotonic()
+            if not left or remaining <= 0:
+                return left
+            poll = select.poll()
+            poll.register(self.fileno(), select.POLLIN)
+            poll.poll(min(remaining * 1000 + 1, 20 if self._watch else 1000))
+
+    def close(self, timeout: float = 5.0) -> None:
+        """End the zygote, which kills every process that is left, and reap it."""
+        with self._lock:
+            messages, zygote = self._messages, self._zygote
+            self._messages, self._zygote = None, 0
+            self._live.clear()
+            self._pids.clear()
+        if messages is None:
+            return
+        messages.close()
+        end = time.monotonic() + timeout
+        pause = 0.0002
+        while _reap(zygote) is None and time.monotonic() < end:
+            time.sleep(pause)
+            pause = min(pause * 2, 0.01)
+
+    # the zygote
+
+    def _ready(self) -> Messages:
+        """The socket to a zygote that knows this process's present settings."""
+        settings: dict[str, Any] = {}
+        if self._messages is None:
+            self._messages = self._start()
+            modules = _modules()
+            later = [name for name in ("asyncio",) if name not in modules]
+            settings = {"modules": modules, "later": later, **self._settings}
+            if self._watch is not None:
+                self._watch(self._messages.fileno())
+        for name, value in _surroundings().items():
+            if self._sent.get(name) != value:
+                self._sent[name] = settings[name] = value
+        variables = dict(os.environ)
+        if variables != self._variables:
+            gone = {name: None for name in self._variables if name not in variables}
+            changed = {k: v for k, v in variables.items() if self._variables.get(k) != v}
+            settings["variables"] = {**changed, **gone}
+            self._variables = variables
+        if settings:
+            self._send(self._messages, ("setup", settings))
+        return self._messages
+
+    def _start(self) -> Messages:
+        ours, theirs = _socket.socketpair()
+        self._variables = dict(os.environ)
+        arguments = command("monarch._proc.zygote")
+        high = _above(theirs.detach())
+        try:
+            self._zygote = start.spawn_session(
+                arguments,
+                self._variables,
+                [
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, high, _CONTROL),
+                ],
+            )
+        except OSError as error:
+            ours.close()
+            raise OSError(
+                error.errno,
+                f"cannot start processes: {arguments[0]} does not run: {error.strerror}",
+            ) from None
+        finally:
+            os.close(high)
+        self._sent = {}
+        return Messages(ours)
+
+    def _send(self, messages: Messages, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
+        try:
+            messages.send(message, fds)
+            while messages.queued:
+                poll = select.poll()
+                poll.register(messages.fileno(), select.POLLOUT)
+                poll.poll()
+                messages.flush()
+        except BrokenPipeError:
+            pass  # its end is reported by `receive`, for every process of it
+
+    def _lose_zygote(self) -> list[Callable[[], None]]:
+        """The zygote ended by itself: so have all its processes, by their death signal."""
+        assert self._messages is not None  # noqa: S101 - the caller's condition
+        zygote = self._zygote
+        self._messages.close()
+        self._messages, self._zygote = None, 0
+        status = None
+        end = time.monotonic() + 0.2
+        while (status := _reap(zygote)) is None and time.monotonic() < end:
+            time.sleep(0.001)
+        how = "ended" if not status else f"ended with wait status {status}"
+        calls: list[Callable[[], None]] = []
+        for proc in list(self._live):
+            pid = self._pids.get(proc, 0)
+            if pid:
+                _kill_group(pid)
+            report = ExitReport(
+                proc,
+                pid,
+                signal=9 if pid else None,
+                time=time.time(),
+                reason=f"its zygote (pid {zygote}) {how}",
+            )
+            calls += self._end(report)
+        return calls
+
+    def _forget(self) -> None:
+        """In a fork of this process: the zygote is the parent's, and must not be kept alive."""
+        self._lock = _thread.RLock()
+        if self._messages is not None:
+            self._messages.close()
+        self._messages, self._zygote = None, 0
+        self._live, self._pids, self._limits, self._sent = {}, {}, {}, {}
+
+    # reports
+
+    def _take(self, kind: str, *arguments: Any) -> list[Callable[[], None]]:
+        if kind == "started":
+            return [call for proc, pid in arguments[0] for call in self._note_start(proc, pid)]
+        if kind == "exit":
+            proc, pid, code, signal, seconds, moment, expected, forced, reason = arguments
+            if forced:
+                reason = f"still ran {self._limits.get(proc, 0):g} s after it was told to stop"
+                spec = self._live.get(proc)
+                if spec is not None:
+                    note(f"monarch: [{spec.label}] (pid {pid}) {reason}; it was killed")
+            report = ExitReport(
+                proc,
+                pid,
+                code,
+                signal,
+                seconds,
+                time=moment,
+                reason=reason,
+                expected=expected,
+                forced=forced,
+            )
+            return self._end(report)
+        if kind == "failed":
+            return self._end(ExitReport(arguments[0], 0, time=time.time(), reason=arguments[1]))
+        if kind == "log":
+            handler = self._on_log
+            return [] if handler is None else [lambda: handler(*arguments)]
+        if kind == "note":
+            note(arguments[0])
+        return []
+
+    def _note_start(self, proc: int, pid: int) -> list[Callable[[], None]]:
+        self._pids[proc] = pid
+        handler = self._on_started
+        return [] if handler is None else [lambda: handler(proc, pid)]
+
+    def _end(self, report: ExitReport) -> list[Callable[[], None]]:
+        self._live.pop(report.proc, None)
+        self._pids.pop(report.proc, None)
+        self._limits.pop(report.proc, None)
+        handler = self._on_exit
+        return [] if handler is None else [lambda: handler(report)]
+
+
+def note(text: str) -> None:
+    """A line on standard error, whole."""
+    try:
+        os.write(2, text.encode() + b"\n")
+    except OSError:
+        pass
+
+
+def _pairs(count: int) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    try:
+        for _ in range(count):
+            ours, theirs = _socket.socketpair()
+            found.append((ours.detach(), theirs.detach()))
+    except OSError as error:
+        for pair in found:
+            for fd in pair:
+                os.close(fd)
+        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+            raise
+        import resource  # noqa: PLC0415 - only on the way out
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        raise OSError(
+            error.errno,
+            f"cannot start {count} processes: descriptors ran out after the links of {len(found)} "
+            f"(each takes two here until it has started, then one; RLIMIT_NOFILE is {soft}, at "
+            f"most {hard}: raise it with ulimit -n)",
+        ) from None
+    return found
+
+
+def _above(fd: int) -> int:
+    import fcntl  # noqa: PLC0415 - once for a process
+
+    try:
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 16)
+    finally:
+        os.close(fd)
+
+
+def _surroundings() -> dict[str, Any]:
+    """What a process has in common with its parent, so that the same modules are found."""
+    path = [entry if entry == "" else os.path.abspath(entry) for entry in sys.path]
+    found: dict[str, Any] = {"path": path, "argv": list(sys.argv)}
+    try:
+        found["cwd"] = os.getcwd()
+    except FileNotFoundError:
+        pass  # a folder that was removed: processes keep the zygote's
+    return found
+
+
+def _modules() -> list[str]:
+    """Modules of ours that are loaded here: processes will want the same."""
+    found = []
+    for name in list(sys.modules):
+        package, _, rest = name.partition(".")
+        if package == "monarch" and rest.partition(".")[0] not in _NOT_CARRIED:
+            found.append(name)
+    if "asyncio" in sys.modules:
+        found.append("asyncio")
+    return found
+
+
+def _reap(pid: int) -> int | None:
+    """The wait status of an ended child, 0 if somebody else took it; None while it lives."""
+    try:
+        found, status = os.waitpid(pid, os.WNOHANG)
+    except ChildProcessError:
+        return 0
+    return status if found else None
+
+
+def _kill_group(pid: int) -> None:
+    try:
+        os.killpg(pid, 9)
+    except (ProcessLookupError, PermissionError):
+        pass

@@ -1,0 +1,193 @@
+"""From the zygote to a process: by fork, or by running a program in its place.
+
+A process leads a session of its own, dies with the zygote, adopts its descendants' orphans, and has
+its environment before anything of the user's is imported.
+"""
+
+from __future__ import annotations
+
+import _signal
+import marshal
+import os
+import sys
+
+from monarch import _core
+from monarch._proc import binding, environment
+from monarch._proc.interpreter import command
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any, NoReturn
+
+    from monarch._proc.spec import ProcSpec
+
+DESCRIPTORS = "MONARCH_PROC_FDS"  # of a process that runs a program: link, record, reasons
+LONGEST_REASON = 8192
+FAILED_TO_START = 70  # exit code of a process that could not begin its work
+_LINK, _RECORD, _REASONS = 3, 4, 5
+
+
+def forked(
+    spec: ProcSpec,
+    link: int,
+    stdio: tuple[int, int] | None,
+    settings: dict[str, Any],
+    reasons: int,
+    foreign: Sequence[int],
+) -> NoReturn:
+    """Be the process `spec`, in a fork of the zygote whose own descriptors are `foreign`."""
+    from monarch._proc import child  # noqa: PLC0415 - it imports this module
+
+    words = child.LastWords(spec, reasons)
+    try:
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        lead_session(settings["zygote"])
+        for fd in foreign:
+            os.close(fd)
+        if stdio is not None:
+            os.dup2(stdio[0], 1)
+            os.dup2(stdio[1], 2)
+            os.close(stdio[0])
+            os.close(stdio[1])
+        set_variables(spec)
+        if spec.command is not None:
+            binding.apply(spec.bind)
+            _become_program(spec, link, settings, reasons)
+        child.run(spec, link, settings, words)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the zygote's code must not go on
+        words.give_up(error)
+
+
+def lead_session(zygote: int) -> None:
+    """Lead a session, and die with the process `zygote`."""
+    if os.getsid(0) != os.getpid():
+        os.setsid()
+    try:
+        _core.set_parent_death_signal(_signal.SIGKILL)
+        _core.become_subreaper()
+    except OSError:
+        return  # macOS: the end of the link tells the process of its parent's death
+    if os.getppid() != zygote:
+        os._exit(FAILED_TO_START)
+
+
+def set_variables(spec: ProcSpec) -> None:
+    """Give this process the environment that its spec asks for."""
+    for name, value in environment.variables(spec, os.environ).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+
+
+def _become_program(spec: ProcSpec, link: int, settings: dict[str, Any], reasons: int) -> NoReturn:
+    assert spec.command is not None  # noqa: S101 - the caller's condition
+    record = write_record(spec, settings, bound=True)
+    for number, fd in enumerate(_out_of_the_way((link, record, reasons))):
+        os.dup2(fd, _LINK + number, inheritable=True)
+    os.environ[DESCRIPTORS] = f"{_LINK},{_RECORD},{_REASONS}"
+    try:
+        os.execvpe(spec.command[0], spec.command, os.environ)  # noqa: S606 - no shell, on purpose
+    except OSError as error:
+        raise OSError(
+            error.errno, f"cannot run bootstrap_command {spec.command[0]!r}: {error.strerror}"
+        ) from None
+
+
+def execute(
+    spec: ProcSpec,
+    link: int,
+    stdio: tuple[int, int] | None,
+    settings: dict[str, Any],
+    reasons: int,
+) -> int:
+    """Start the process `spec` as a program without a fork of this interpreter; its pid.
+
+    For a zygote that has more than one thread: what a fork would do in the child is left to the
+    child, except for the environment.
+    """
+    variables = dict(os.environ)
+    for name, value in environment.variables(spec, os.environ).items():
+        if value is None:
+            variables.pop(name, None)
+        else:
+            variables[name] = value
+    variables[DESCRIPTORS] = f"{_LINK},{_RECORD},{_REASONS}"
+    arguments = spec.command or command("monarch._proc.child")
+    record = write_record(spec, settings, bound=False)
+    moved = _out_of_the_way((link, record, reasons, *(stdio or ())))
+    actions = [
+        (os.POSIX_SPAWN_DUP2, fd, target)
+        for fd, target in zip(moved, (_LINK, _RECORD, _REASONS, 1, 2), strict=False)
+    ]
+    try:
+        return spawn_session(arguments, variables, actions)
+    finally:
+        for fd in (*moved, record):
+            os.close(fd)
+
+
+def spawn_session(
+    arguments: list[str], variables: dict[str, str], actions: Sequence[tuple[Any, ...]]
+) -> int:
+    """Run a program as leader of a session of its own; its pid."""
+    defaults = [_signal.SIGINT, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGTERM]
+    try:
+        return os.posix_spawnp(
+            arguments[0],
+            arguments,
+            variables,
+            file_actions=actions,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=defaults,
+        )
+    except NotImplementedError:  # an old C library: a group instead
+        return os.posix_spawnp(
+            arguments[0],
+            arguments,
+            variables,
+            file_actions=actions,
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=defaults,
+        )
+
+
+def write_record(spec: ProcSpec, settings: dict[str, Any], *, bound: bool) -> int:
+    """A descriptor from which a program's process reads what it is."""
+    body = marshal.dumps((spec.values(), settings, bound))
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("monarch-proc")
+    else:
+        import tempfile  # noqa: PLC0415 - macOS only
+
+        fd, path = tempfile.mkstemp()
+        os.unlink(path)
+    while body:
+        body = body[os.write(fd, body) :]
+    os.lseek(fd, 0, os.SEEK_SET)
+    return fd
+
+
+def read_record(fd: int) -> tuple[tuple[Any, ...], dict[str, Any], bool]:
+    """What `write_record` wrote; closes the descriptor."""
+    with os.fdopen(fd, "rb") as file:
+        values, settings, bound = marshal.loads(file.read())  # noqa: S302 - written by our zygote
+    return values, settings, bound
+
+
+def _out_of_the_way(fds: Sequence[int]) -> list[int]:
+    """Copies above the numbers that they are to be moved to."""
+    import fcntl  # noqa: PLC0415 - only where a program is run
+
+    return [fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 16) for fd in fds]
+
+
+def python_output() -> None:
+    """Let lines leave as they are printed: the reader of this pipe may be at a terminal."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None and hasattr(stream, "reconfigure"):
+            stream.reconfigure(line_buffering=True)

@@ -1,0 +1,124 @@
+"""Nothing outlives its parent, and nothing that is stopped goes on."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from tests.monarch.proc.conftest import alive, kill, until
+from tests.monarch.proc.test_processes import ask
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+FAMILY = """
+import os, sys
+sys.path[:0] = {path!r}
+from tests.monarch.proc.conftest import Procs
+from tests.monarch.proc.test_processes import ask
+p = Procs(body="tests.monarch.proc.bodies:serve")
+pids = []
+for id_ in p.spawn(2):
+    for text in ("os.getpid()", "plain_child()", "plain_child(new_session=True)", "daemon()"):
+        pids.append(ask(p, id_, text))
+print(*pids, flush=True)
+{then}
+"""
+
+
+@pytest.mark.promise("S08")
+@pytest.mark.parametrize(
+    "then",
+    ["os.kill(os.getpid(), 9)", "os._exit(3)", "os.abort()", "sys.stdin.read()"],
+    ids=["killed", "left", "aborted", "terminated"],
+)
+def test_a_parents_death_takes_children_and_grandchildren_within_a_second(then):
+    program = FAMILY.format(path=sys.path, then=then)
+    parent = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with parent:
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 8
+        if "stdin" in then:
+            assert all(map(alive, pids))
+            parent.terminate()
+        parent.wait()
+        assert until(lambda: not any(map(alive, pids)), 1), [p for p in pids if alive(p)]
+
+
+@pytest.mark.report("77")
+@pytest.mark.parametrize("how", ["killed", "ended", "stopped"])
+def test_the_descendants_of_an_ended_process_are_gone(procs, how):
+    p = procs()
+    first, second = p.spawn(2)
+    texts = ("plain_child()", "plain_child(new_session=True)", "daemon()")
+    gone = [ask(p, first, text) for text in texts]
+    kept = [ask(p, second, text) for text in texts]
+    if how == "killed":
+        kill(p.pid(first), signal.SIGKILL)
+    elif how == "stopped":
+        p.spawner.kill([first])
+    else:
+        p.links[first].shutdown(1)
+    p.report(first)
+    assert until(lambda: not any(map(alive, gone)), 1)
+    assert all(map(alive, kept))
+
+
+@pytest.mark.report("84")
+def test_a_process_that_ignores_sigterm_is_killed_at_the_limit_and_named(procs, capfd):
+    p = procs("deaf")
+    (id_,) = p.spawn()
+    assert p.hear(id_) == "deaf"
+    start = time.monotonic()
+    p.spawner.stop([id_], 0.5)
+    report = p.report(id_)
+    assert 0.4 < time.monotonic() - start < 5
+    assert (report.signal, report.forced, report.expected) == (9, True, True)
+    message = capfd.readouterr().err
+    assert f"[trainer 0] (pid {report.pid}) still ran 0.5 s after it was told to stop" in message
+
+
+def test_a_process_that_heeds_sigterm_gets_it_before_the_limit(procs):
+    p = procs()
+    (id_,) = p.spawn()
+    ask(p, id_, "1")
+    p.spawner.stop([id_], 1.0)
+    report = p.report(id_)
+    assert (report.signal, report.forced, report.expected) == (signal.SIGTERM, False, True)
+
+
+def test_an_end_that_nobody_asked_for_is_not_expected(procs):
+    p = procs()
+    (id_,) = p.spawn()
+    ask(p, id_, "1")
+    kill(p.pid(id_), signal.SIGTERM)
+    assert p.report(id_).expected is False
+
+
+def test_a_stopped_process_can_be_killed(procs):
+    p = procs("deaf")
+    (id_,) = p.spawn()
+    p.hear(id_)
+    kill(p.pid(id_), signal.SIGSTOP)
+    p.spawner.stop([id_], 0.2)
+    assert p.report(id_).signal == 9
+
+
+def test_closing_kills_what_is_left(procs):
+    p = procs("deaf")
+    ids = p.spawn(2)
+    for id_ in ids:
+        p.hear(id_)
+    pids = [p.pid(id_) for id_ in ids]
+    zygote = p.spawner.zygote
+    p.spawner.close()
+    assert not any(map(alive, [*pids, zygote]))
