@@ -156,11 +156,11 @@ PyInbox call(const PyEngine& self, const PyTargets& targets, nb::str endpoint, n
 
 void cast(const PyEngine& self, const PyTargets& targets, nb::str endpoint, nb::object data,
           nb::object buffers, std::uint64_t sender, nb::bytes extent, std::uint16_t flags,
-          std::uint64_t reply_proc, std::uint64_t inbox) {
+          std::uint64_t reply_proc, std::uint64_t inbox, std::uint32_t rank) {
   const Outgoing outgoing(data, buffers);
   const actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
   ensure_credit(*self.engine, *targets.targets);
-  if (auto sent = self.engine->cast(*targets.targets, message, reply_proc, inbox); !sent) {
+  if (auto sent = self.engine->cast(*targets.targets, message, reply_proc, inbox, rank); !sent) {
     raise(sent.error());
   }
 }
@@ -426,11 +426,12 @@ void bind_sending(nb::class_<PyEngine>& engine) {
            "Waits while a receiver has too much of ours to handle.\n\n"
            "Raises:\n    FrameError: the message is above the limit.")
       .def("cast", &cast, "targets"_a, "endpoint"_a, "data"_a, "buffers"_a.none(), "sender"_a,
-           "extent"_a, "flags"_a, "reply_proc"_a = 0, "inbox"_a = 0,
+           "extent"_a, "flags"_a, "reply_proc"_a = 0, "inbox"_a = 0, "rank"_a = 0,
            nb::sig("def cast(self, targets: Targets, endpoint: str, data: typing_extensions.Buffer, "
                    "buffers: list[typing.Any] | None, sender: int, extent: bytes, flags: int, "
-                   "reply_proc: int = 0, inbox: int = 0) -> None"),
-           "Send; what replies there are go to `inbox` of process `reply_proc`.")
+                   "reply_proc: int = 0, inbox: int = 0, rank: int = 0) -> None"),
+           "Send; what replies there are go to `inbox` of process `reply_proc`.\n\n"
+           "The first of `targets` gets the message as rank `rank`, the others follow.")
       .def(
           "post",
           [](PyEngine& self, std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank, int status,

@@ -142,9 +142,11 @@ class Engine {
                                                        std::span<const std::uint64_t> actors);
   [[nodiscard]] base::Result<std::shared_ptr<Inbox>> call(
       const std::shared_ptr<const Targets>& targets, const Message& message);
-  // Replies go to `inbox` of `reply_proc`; with inbox 0 none is wanted.
+  // Replies go to `inbox` of `reply_proc`; with inbox 0 none is wanted. The first target has rank
+  // `rank`, the others follow.
   [[nodiscard]] base::Result<void> cast(const Targets& targets, const Message& message,
-                                        std::uint64_t reply_proc, std::uint64_t inbox);
+                                        std::uint64_t reply_proc, std::uint64_t inbox,
+                                        std::uint32_t rank);
   [[nodiscard]] base::Result<void> post(std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank,
                                         std::uint8_t status, base::Bytes data,
                                         std::span<const base::Bytes> buffers);

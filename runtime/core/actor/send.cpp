@@ -175,10 +175,10 @@ base::Result<std::shared_ptr<Inbox>> Engine::call(const std::shared_ptr<const Ta
 }
 
 base::Result<void> Engine::cast(const Targets& targets, const Message& message,
-                                std::uint64_t reply_proc, std::uint64_t inbox) {
+                                std::uint64_t reply_proc, std::uint64_t inbox,
+                                std::uint32_t rank) {
   const Lock lock(mutex_);
   const std::size_t cost = cost_of(message);
-  std::uint32_t rank = 0;
   for (const Target& target : targets.list) {
     if (target.peer->failure == nullptr) {
       auto sent = send_call(target, rank, message, reply_proc, inbox, cost);
