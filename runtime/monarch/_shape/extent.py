@@ -9,7 +9,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from monarch._shape.shape import Region
+    from monarch._shape.shape import Region, Shape
 
 __all__ = ["Extent", "Point"]
 
@@ -24,7 +24,10 @@ class Extent(Mapping[str, int]):
 
     """
 
-    __slots__ = ("_labels", "_nelements", "_sizes")
+    __slots__ = ("_dense", "_labels", "_nelements", "_sizes", "_wire")
+
+    _dense: Shape
+    _wire: bytes
 
     def __init__(self, labels: Sequence[str], sizes: Sequence[int]) -> None:
         self._labels = check_labels(labels)

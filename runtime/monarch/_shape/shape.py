@@ -17,7 +17,9 @@ __all__ = ["Region", "Shape"]
 class _Labelled:
     """Labels and the slice that they name the dimensions of."""
 
-    __slots__ = ("_labels", "_slice")
+    __slots__ = ("_extent", "_labels", "_slice")
+
+    _extent: Extent
 
     def __init__(self, labels: Sequence[str], slice: Slice) -> None:  # noqa: A002 - public name
         self._labels = check_labels(labels)
@@ -33,9 +35,15 @@ class _Labelled:
     @property
     def extent(self) -> Extent:
         """Labels with sizes, without what they select."""
-        return Extent(self._labels, self._slice.sizes)
+        try:
+            return self._extent
+        except AttributeError:
+            self._extent = found = Extent(self._labels, self._slice.sizes)
+            return found
 
     def __eq__(self, other: object) -> bool:
+        if other is self:
+            return True
         if type(other) is not type(self):
             return NotImplemented
         assert isinstance(other, _Labelled)  # noqa: S101 - for the type checker
@@ -88,6 +96,17 @@ class Shape(_Labelled):
     def unity() -> Shape:
         """The shape of one element and no dimension."""
         return Shape((), Slice.new_row_major(()))
+
+    @staticmethod
+    def dense(extent: Extent) -> Shape:
+        """The shape of all elements of an extent, in order; made once for an extent."""
+        try:
+            return extent._dense  # noqa: SLF001 - made once and kept there
+        except AttributeError:
+            found = Shape(extent.labels, Slice.new_row_major(extent.sizes))
+            found._extent = extent
+            extent._dense = found  # noqa: SLF001
+            return found
 
     @property
     def ndslice(self) -> Slice:

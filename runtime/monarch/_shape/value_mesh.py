@@ -82,7 +82,7 @@ class ValueMesh(MeshTrait, Generic[R]):
     def over(cls, extent: Extent, cells: list[Any]) -> Self:
         """The mesh of this extent over `cells`, a list by rank that is taken as it is."""
         found = cls.__new__(cls)
-        found._shape = Shape(extent.labels, Slice.new_row_major(extent.sizes))
+        found._shape = Shape.dense(extent)
         found._cells = cells
         return found
 
@@ -167,6 +167,11 @@ class ValueMesh(MeshTrait, Generic[R]):
 
     def _picked(self) -> list[Any]:
         return [self._cells[place] for place in self._shape.ranks()]
+
+    @property
+    def extent(self) -> Extent:
+        """Labels with sizes."""
+        return self._shape.extent
 
     @property
     def _ndslice(self) -> Slice:

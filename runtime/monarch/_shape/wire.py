@@ -12,8 +12,12 @@ _decoded: dict[bytes, Extent] = {}
 
 def encode_extent(extent: Extent) -> bytes:
     r"""Labels and sizes, each ended by NUL: `b"hosts\x002\x00gpus\x004\x00"`; no bytes for none."""
-    parts = [f"{label}\0{size}\0" for label, size in extent.items()]
-    return "".join(parts).encode()
+    try:
+        return extent._wire  # noqa: SLF001 - made once and kept there
+    except AttributeError:
+        parts = [f"{label}\0{size}\0" for label, size in extent.items()]
+        extent._wire = data = "".join(parts).encode()  # noqa: SLF001
+        return data
 
 
 def decode_extent(data: bytes) -> Extent:
