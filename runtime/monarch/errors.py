@@ -9,6 +9,7 @@ from monarch._failure import MeshFailure, ranks_text
 
 __all__ = [
     "ActorCrashError",
+    "ActorError",
     "AddressError",
     "ConflictError",
     "DeadlockError",
@@ -16,6 +17,7 @@ __all__ = [
     "GpuError",
     "LinkError",
     "MonarchError",
+    "RemoteError",
     "RuntimeLibraryError",
     "SecretError",
     "StoppedError",
@@ -94,6 +96,48 @@ class LinkError(MonarchError, ConnectionError):
 
     def __str__(self) -> str:
         return self.message
+
+
+class ActorError(MonarchError):
+    """An endpoint raised.
+
+    `exception` is what it raised (a `RemoteError` where that could not be sent), and
+    `exception_formatted` its traceback on the far side, the frames of the program's own code.
+    """
+
+    def __init__(
+        self,
+        exception: BaseException,
+        message: str = "A remote actor call has failed.",
+        exception_formatted: str = "",
+    ) -> None:
+        super().__init__(exception, message, exception_formatted)
+        self.exception = exception
+        self.message = message
+        self.exception_formatted = exception_formatted
+
+    def __str__(self) -> str:
+        return f"{self.message}\n\n{self.exception_formatted}".rstrip()
+
+
+class RemoteError(MonarchError):
+    """Stands for an exception of the far side that could not be sent, or not be made here.
+
+    `type_name` is its class with its module, `text` what it said, `reason` why it is not itself.
+    """
+
+    def __init__(self, type_name: str, text: str, reason: str = "") -> None:
+        super().__init__(type_name, text, reason)
+        self.type_name = type_name
+        self.text = text
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"{self.type_name}: {self.text}" if self.text else self.type_name
+
+
+class StoppedError(MonarchError, RuntimeError):
+    """The runtime of this process has been shut down: nothing can be sent or waited for."""
 
 
 class SupervisionError(MonarchError, RuntimeError):

@@ -1,0 +1,1 @@
+"""Actors: endpoints and their calls, futures, ports, the work loop and the event loop."""

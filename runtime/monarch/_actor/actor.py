@@ -1,0 +1,100 @@
+"""`Actor`: the base class of what runs in a proc and answers calls."""
+
+from __future__ import annotations
+
+from monarch._actor.decorators import method_of
+from monarch._actor.signature import Method, is_async
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import logging
+    from typing import Any
+
+__all__ = ["Actor", "endpoints_of", "needs_loop", "reserve", "reserved"]
+
+_reserved = {
+    "activate",
+    "extent",
+    "flatten",
+    "initialized",
+    "region",
+    "rename",
+    "size",
+    "sizes",
+    "slice",
+    "split",
+    "stop",
+}
+
+
+def reserve(*names: str) -> None:
+    """Keep names for the mesh itself: no endpoint may have them."""
+    _reserved.update(names)
+
+
+def reserved() -> list[str]:
+    """The names that no endpoint may have."""
+    return sorted(_reserved)
+
+
+class Actor:
+    """Base of the classes that `ProcMesh.spawn` makes actors of.
+
+    Each actor handles one message at a time, those of one sender in the order in which they were
+    sent. It may define:
+
+    - `__supervise__(failure) -> bool`: a mesh that it spawned failed; a true value says that the
+      failure is dealt with, a false one hands it to the owner of this actor;
+    - `__cleanup__(exception | None)`: called once when it ends, with what made it fail.
+
+    Raises:
+        ValueError: (when the class is defined) an endpoint has a name that every mesh uses itself.
+
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, value in cls.__dict__.items():
+            method = method_of(value)
+            if method is None:
+                continue
+            if name in _reserved or name.startswith("__"):
+                raise ValueError(
+                    f"{cls.__qualname__}.{name}: a mesh has something of its own under this name, "
+                    f"so no endpoint can be called {name!r}. Reserved names: "
+                    f"{', '.join(sorted(_reserved))}, and all that begin with two underscores"
+                )
+
+    @property
+    def logger(self) -> logging.Logger:
+        """A logger of the actor's own, named after its class."""
+        import logging  # noqa: PLC0415 - heavy, and not every actor logs
+
+        return logging.getLogger(f"{type(self).__module__}.{type(self).__qualname__}")
+
+    def _handle_undeliverable_message(self, message: object) -> bool:  # noqa: ARG002 - to be overridden
+        """Whether a message of this actor that could not be delivered is dealt with."""
+        return False
+
+
+def endpoints_of(cls: type) -> dict[str, Method]:
+    """The endpoints of a class and its bases, by name."""
+    found: dict[str, Method] = {}
+    for base in reversed(cls.__mro__):
+        for name, value in base.__dict__.items():
+            method = method_of(value)
+            if method is not None:
+                found[name] = method
+            else:
+                found.pop(name, None)
+    return found
+
+
+def needs_loop(cls: type) -> bool:
+    """Whether actors of the class live on the event loop: any method of theirs is `async`."""
+    return any(
+        is_async(value)
+        for base in cls.__mro__
+        if base not in {Actor, object}
+        for value in base.__dict__.values()
+    )

@@ -1,0 +1,89 @@
+"""Interrupting a call whose caller gave it up."""
+
+from __future__ import annotations
+
+from monarch._actor.cell import cells
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from monarch._core import Request
+
+__all__ = ["Interrupted", "Slot", "cancel", "catch_signal", "slots"]
+
+_SIGURG = 23
+"""Ignored by default, so that one that comes late does nothing."""
+
+
+class Interrupted(BaseException):
+    """Raised in a plain endpoint whose caller's deadline is over, or who cancelled the call."""
+
+
+class Slot:
+    """What one working thread runs: `running` is the request whose endpoint runs there now."""
+
+    __slots__ = ("aimed", "ident", "running", "signalled")
+
+    def __init__(self, ident: int) -> None:
+        self.ident = ident
+        self.running: Request | None = None
+        self.aimed: Request | None = None
+        self.signalled = False
+        slots.append(self)
+
+
+slots: list[Slot] = []
+"""All working threads of this process."""
+
+
+def cancel(request: Request) -> None:
+    """End what runs for this request, if it still does. Called by the control thread."""
+    wanted = _key(request)
+    cell = cells.get(request.actor)
+    for running, task in list(cell.running.items()) if cell is not None else ():
+        if _key(running) == wanted:
+            task.get_loop().call_soon_threadsafe(task.cancel)
+            return
+    for slot in slots:
+        running = slot.running
+        if running is not None and _key(running) == wanted:
+            _interrupt(slot, running)
+            return
+
+
+def _key(request: Request) -> tuple[int, ...]:
+    """What tells a call from any other: the answer that it waits for."""
+    return request.reply_proc, request.reply_inbox, request.rank, request.actor
+
+
+def _interrupt(slot: Slot, request: Request) -> None:
+    if slot.signalled:
+        # The handler runs in that thread itself, and looks whether the call still runs. A signal
+        # also ends a system call that waits.
+        import signal  # noqa: PLC0415 - few calls are cancelled
+
+        slot.aimed = request
+        signal.pthread_kill(slot.ident, _SIGURG)
+        return
+    import ctypes  # noqa: PLC0415 - few calls are cancelled
+
+    aim = ctypes.pythonapi.PyThreadState_SetAsyncExc
+    ident = ctypes.c_ulong(slot.ident)
+    what = ctypes.py_object(Interrupted)
+    # No other thread runs between the look and the shot: the interpreter switches threads at
+    # calls of Python functions and at jumps back, and there is neither.
+    if slot.running is request:
+        aim(ident, what)
+
+
+def catch_signal(slot: Slot) -> None:
+    """Let cancelled calls of this thread, which has to be the main one, be ended by a signal."""
+    import _signal  # noqa: PLC0415 - without the enumerations of `signal`
+
+    def interrupt(_number: int, _frame: object) -> None:
+        aimed, slot.aimed = slot.aimed, None
+        if aimed is not None and slot.running is aimed:
+            raise Interrupted
+
+    if _signal.getsignal(_SIGURG) in {_signal.SIG_DFL, _signal.SIG_IGN}:
+        _signal.signal(_SIGURG, interrupt)
+        slot.signalled = True

@@ -1,0 +1,113 @@
+"""`Cell`: an actor at home in this process, and what is known of it."""
+
+from __future__ import annotations
+
+from monarch._actor.actor import endpoints_of, needs_loop
+from monarch._actor.signature import Method
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+__all__ = ["Cell", "cells"]
+
+
+class Cell:
+    """One actor of this process.
+
+    Attributes:
+        actor: its id, the same in every process of its mesh.
+        name: what it was spawned as; `mesh_name` is the mesh's.
+        mesh_id: the mesh's id, as its owner knows it.
+        rank: its place in the mesh that it was spawned in, whose `extent` is as on the wire.
+        owner: the process and the actor that spawned it; `creator` is that actor's name.
+        instance: the object itself, None until its constructor is through and after its end.
+        methods: its endpoints, bound; those that can be called without more ado in `plain`.
+        loop: it lives on the event loop.
+        running: what runs on the event loop now, by request.
+        ended: why it takes no more messages; None while it does.
+        on_end: what to call once it has ended, last in first out.
+
+    """
+
+    __slots__ = (
+        "actor",
+        "cls",
+        "creator",
+        "ended",
+        "extent",
+        "instance",
+        "loop",
+        "mesh_id",
+        "mesh_name",
+        "methods",
+        "name",
+        "on_end",
+        "owner",
+        "plain",
+        "rank",
+        "running",
+    )
+
+    def __init__(
+        self, actor: int, cls: type, info: tuple[Any, ...], rank: int, extent: bytes
+    ) -> None:
+        name, mesh_id, mesh_name, ranks, owner, creator = info
+        self.actor = actor
+        self.cls = cls
+        self.name: str = name
+        self.mesh_id: int = mesh_id
+        self.mesh_name: str = mesh_name
+        self.rank: int = rank if ranks is None else ranks[rank]
+        self.extent = extent
+        self.owner: tuple[int, int] = owner
+        self.creator: str = creator
+        self.instance: Any = None
+        self.loop = needs_loop(cls)
+        self.methods: dict[str, tuple[Method, Callable[..., Any]]] = {}
+        self.plain: dict[str, Callable[..., Any]] = {}
+        self.running: dict[Any, Any] = {}
+        self.ended: str | None = None
+        self.on_end: list[Callable[[], None]] = []
+
+    def born(self, instance: object) -> None:
+        """The constructor is through: its endpoints can be called."""
+        self.instance = instance
+        for name, method in endpoints_of(self.cls).items():
+            self._add(name, method)
+
+    def find(self, name: str, *, explicit: bool) -> tuple[Method, Callable[..., Any]]:
+        """An endpoint, or a method that is called by `as_endpoint`.
+
+        Raises:
+            AttributeError: the class has no such method.
+
+        """
+        found = self.methods.get(name)
+        if found is not None and found[0].explicit == explicit:
+            return found
+        function = None if name.startswith("__") else getattr(self.cls, name, None)
+        if not callable(function):
+            known = ", ".join(sorted(self.methods)) or "none"
+            raise AttributeError(  # noqa: TRY004 - it is an attribute that is missing
+                f"{self.cls.__qualname__} has no endpoint {name!r}; its endpoints are {known}"
+            )
+        method = Method(function, name, explicit=explicit)
+        if found is not None:
+            return method, getattr(self.instance, name)
+        return self._add(name, method)
+
+    def _add(self, name: str, method: Method) -> tuple[Method, Callable[..., Any]]:
+        bound = getattr(self.instance, name)
+        self.methods[name] = entry = (method, bound)
+        if not method.explicit and not method.asynchronous:
+            self.plain[name] = bound
+        return entry
+
+    def __repr__(self) -> str:
+        return f"<actor {self.name} of class {self.cls.__qualname__}, rank {self.rank}>"
+
+
+cells: dict[int, Cell] = {}
+"""The actors of this process, by id."""

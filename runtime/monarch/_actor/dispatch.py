@@ -1,0 +1,71 @@
+"""The work loop: a thread takes the messages of the actors at home with it and runs them.
+
+A plain endpoint runs here and now, in the thread that read its message. What is rare (creating and
+ending actors, explicit ports, errors) is in `lifecycle`; event loops are in `loop`.
+"""
+
+from __future__ import annotations
+
+from _thread import get_ident
+
+from monarch._actor import lifecycle
+from monarch._actor.cancel import Interrupted, Slot, cancel
+from monarch._actor.current import current
+from monarch._actor.pickling import dumps, loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from monarch._actor.process import Process
+    from monarch._core import Worker
+
+__all__ = ["cancel", "start_worker", "work"]
+
+
+def work(worker: Worker) -> None:
+    """Handle messages until the engine stops. In a proc, its main thread does nothing else."""
+    take = worker.next
+    slot = Slot(get_ident())
+    set_current = current.set
+    while True:
+        try:
+            item = take(None)
+            if item is None:
+                if worker.stopped:
+                    return
+                continue
+            if item[0]:
+                continue
+            _, cell, name, data, buffers, request = item
+            item = None
+            set_current(request)
+            try:
+                plain = cell.plain[name]
+            except (AttributeError, KeyError):
+                lifecycle.handle(slot, cell, name, data, buffers, request)
+                continue
+            try:
+                args, kwargs = loads(data, buffers)
+                slot.running = request
+                result = plain(*args, **kwargs)
+                slot.running = None
+                if request.wants_reply:
+                    data, buffers = dumps(result, "result")
+                    request.reply(0, data, buffers)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, its caller is told
+                slot.running = None
+                lifecycle.raised(cell, name, request, error)
+            request.finish()
+            args = kwargs = result = data = buffers = request = None
+        except Interrupted:
+            # Aimed at a call that had just ended.
+            slot.running = None
+
+
+def start_worker(process: Process, worker: Worker) -> None:
+    """Give a worker that the engine asked for its thread."""
+    if worker.is_loop:
+        from monarch._actor.loop import run_loop  # noqa: PLC0415 - asyncio is heavy
+
+        process.start_thread(lambda: run_loop(worker), "monarch-loop")
+    else:
+        process.start_thread(lambda: work(worker), f"monarch-worker-{worker.index}")

@@ -1,0 +1,119 @@
+"""Values to bytes and back: the one module of the runtime that unpickles.
+
+Only peers that passed the handshake get this far, so that what arrives was sent by a process of
+the same user. Pickle comes first; cloudpickle takes nine times as long and serves what pickle
+cannot: functions by value, and what lives in the script (`__main__`), which the other side has not.
+"""
+
+from __future__ import annotations
+
+from _pickle import dumps as _dumps
+from _pickle import loads as _loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    Buffers = list[Any] | None
+
+__all__ = ["PicklingError", "dumps", "loads", "pack", "script_bound"]
+
+
+class PicklingError(TypeError):
+    """A value that cannot be sent: says which part of it, and why."""
+
+
+def dumps(
+    value: object, root: object = "value", names: tuple[str, ...] | None = None
+) -> tuple[bytes, Buffers]:
+    """The value as pickle bytes and its out-of-band buffers, None where there are none.
+
+    Args:
+        value: what to send.
+        root: how the value is called in an error, as `result of counter.value`.
+        names: the value is `(args, kwargs)` of a call to `root`, whose parameters have these names.
+
+    Raises:
+        PicklingError: a part of the value cannot be pickled; its path from `root` is named.
+
+    """
+    buffers: list[Any] = []
+    try:
+        data = _dumps(value, 5, buffer_callback=buffers.append)
+    except Exception:  # noqa: BLE001 - cloudpickle may do what pickle cannot
+        return _by_value(value, root, names)
+    if b"__main__" in data:
+        return _by_value(value, root, names)
+    if buffers:
+        return data, _flat(buffers)
+    return data, None
+
+
+def loads(data: Any, buffers: Sequence[Any] | None = None) -> Any:
+    """The value that `dumps` made bytes of; buffers are used in place where the type allows it."""
+    if buffers is None:
+        return _loads(data)
+    return _loads(data, buffers=buffers)
+
+
+def pack(value: object) -> bytes:
+    """The value as pickle bytes in one piece, its buffers included.
+
+    Raises:
+        PicklingError: a part of the value cannot be pickled.
+
+    """
+    try:
+        data = _dumps(value, 5)
+    except Exception:  # noqa: BLE001 - cloudpickle may do it
+        data = b"__main__"
+    if b"__main__" not in data:
+        return data
+    whole, buffers = _by_value(value, "value", None)
+    if not buffers:
+        return whole
+    from monarch._actor.by_value import dumps_by_value  # noqa: PLC0415 - heavy, rarely needed
+
+    return dumps_by_value(value)
+
+
+def script_bound(value: object) -> bool:
+    """Whether the value refers to something that only the running script has."""
+    try:
+        return b"__main__" in _dumps(value, 5)
+    except Exception:  # noqa: BLE001 - what pickle cannot do is sent by value
+        return True
+
+
+def _by_value(value: object, root: object, names: tuple[str, ...] | None) -> tuple[bytes, Buffers]:
+    from monarch._actor.by_value import dumps_by_value  # noqa: PLC0415 - heavy, rarely needed
+
+    buffers: list[Any] = []
+    try:
+        data = dumps_by_value(value, buffers.append)
+    except Exception as error:  # noqa: BLE001 - reported with its path
+        from monarch._actor.blame import blame, blame_call  # noqa: PLC0415 - only on the way out
+
+        if names is None:
+            path, cause = blame(value, str(root), error)
+        else:
+            path, cause = blame_call(value, str(root), names, error)
+        if isinstance(cause, PicklingError):
+            raise PicklingError(f"{path}: {cause}") from None
+        raise PicklingError(
+            f"{path} cannot be pickled: {type(cause).__name__}: {cause}. Send its contents, or "
+            "make it inside the actor"
+        ) from cause
+    return data, _flat(buffers) if buffers else None
+
+
+def _flat(buffers: list[Any]) -> list[Any]:
+    """The buffers as flat bytes; one that is not contiguous has to be copied."""
+    flat = []
+    for buffer in buffers:
+        try:
+            flat.append(buffer.raw())
+        except BufferError:
+            flat.append(memoryview(memoryview(buffer).tobytes()))
+    return flat

@@ -1,0 +1,181 @@
+"""Ports: one-way channels between actors, as values that can be sent anywhere."""
+
+# ruff: noqa: SLF001 - endpoints, handles and futures know each other
+from __future__ import annotations
+
+from monarch._actor.future import PENDING, Future, late
+from monarch._actor.generic import Generic, R
+from monarch._actor.pickling import dumps, loads
+from monarch._actor.replies import ERROR, FAILED, OK
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from monarch._core import Inbox, Request
+
+__all__ = ["Channel", "Port", "PortReceiver", "RankedPortReceiver", "reply_port"]
+
+
+class Port(Generic[R]):
+    """The sending end of a channel. It may be sent to any actor, and used there.
+
+    What one sender sends arrives in order. `return_undeliverable` is kept for programs that set it.
+    """
+
+    __slots__ = ("_inbox", "_proc", "_rank", "return_undeliverable")
+
+    def __init__(self, proc: int, inbox: int, rank: int = 0) -> None:
+        self._proc = proc
+        self._inbox = inbox
+        self._rank = rank
+        self.return_undeliverable = True
+
+    def send(self, obj: R) -> None:
+        """Send a value.
+
+        Raises:
+            TypeError: it cannot be pickled; the path to the part that cannot be is named.
+
+        """
+        data, buffers = dumps(obj, "message")
+        self._post(OK, data, buffers)
+
+    def exception(self, exc: BaseException) -> None:
+        """Send an exception: receiving it raises an `ActorError` of it."""
+        from monarch._actor.remote import dump_error  # noqa: PLC0415 - good calls do without
+
+        data, buffers = dump_error(exc)
+        self._post(ERROR, data, buffers)
+
+    def _post(self, status: int, data: bytes, buffers: list[Any] | None) -> None:
+        if not self._inbox:
+            return
+        from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
+
+        process().engine.post(self._proc, self._inbox, self._rank, status, data, buffers)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _port, (self._proc, self._inbox, self._rank, self.return_undeliverable)
+
+    def __repr__(self) -> str:
+        return f"<Port {self._inbox} of process {self._proc:x}>"
+
+
+class Messages(Future[R]):
+    """The next message of a channel, taken when it is first waited for with success."""
+
+    __slots__ = ("_receiver",)
+
+    def __init__(self, receiver: PortReceiver[Any]) -> None:
+        self._receiver = receiver
+        self._state = PENDING
+
+    def _wants(self) -> tuple[Inbox, int] | None:
+        receiver = self._receiver
+        return receiver._inbox, receiver._taken + 1
+
+    def _advance(self) -> None:
+        receiver = self._receiver
+        if self._state:
+            return
+        item = receiver._inbox.take()
+        if item is None:
+            return
+        receiver._taken += 1
+        rank, status, data, buffers = item
+        try:
+            self._set(receiver._made(rank, _value(status, data, buffers, rank)))
+        except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
+            self._fail(error)
+
+    def _title(self) -> str:
+        return "a message of a channel"
+
+    def _late(self, waited: float) -> str:
+        return late("receiving from a channel", waited, []).replace("no answer", "no message")
+
+
+class PortReceiver(Generic[R]):
+    """The receiving end of a channel: `recv()` gives a future of the next message."""
+
+    __slots__ = ("_inbox", "_taken")
+
+    def __init__(self, inbox: Inbox) -> None:
+        self._inbox = inbox
+        self._taken = 0
+
+    def recv(self) -> Future[R]:
+        """The next message. An exception that was sent is raised."""
+        return Messages(self)
+
+    def ranked(self) -> RankedPortReceiver[R]:
+        """The same channel, giving `(rank of the sender, message)`."""
+        found: RankedPortReceiver[R] = RankedPortReceiver(self._inbox)
+        found._taken = self._taken
+        return found
+
+    def _made(self, _rank: int, value: Any) -> Any:
+        return value
+
+
+class RankedPortReceiver(PortReceiver["tuple[int, R]"], Generic[R]):
+    """A receiving end that tells the rank of each message's sender."""
+
+    __slots__ = ()
+
+    def _made(self, rank: int, value: Any) -> Any:
+        return rank, value
+
+
+class Channel(Generic[R]):
+    """Makes channels."""
+
+    @staticmethod
+    def open(once: bool = False) -> tuple[Port[R], PortReceiver[R]]:
+        """A channel's two ends; with `once` it takes a single message."""
+        inbox, proc = _open(once)
+        return Port(proc, inbox.id), PortReceiver(inbox)
+
+    @staticmethod
+    def open_ranked(once: bool = False) -> tuple[Port[R], RankedPortReceiver[R]]:
+        """As `open`, with a receiver that gives `(rank, message)`."""
+        inbox, proc = _open(once)
+        return Port(proc, inbox.id), RankedPortReceiver(inbox)
+
+
+def reply_port(request: Request) -> Port[Any]:
+    """The port by which an endpoint answers this request."""
+    if not request.reply_inbox:
+        return Port(0, 0)
+    return Port(request.reply_proc, request.reply_inbox, request.rank)
+
+
+def _port(proc: int, inbox: int, rank: int, returns: bool) -> Port[Any]:
+    port: Port[Any] = Port(proc, inbox, rank)
+    port.return_undeliverable = returns
+    return port
+
+
+def _open(once: bool) -> tuple[Inbox, int]:
+    from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
+
+    here = process()
+    return here.engine.open_inbox(once), here.id
+
+
+def _value(status: int, data: Any, buffers: list[Any] | None, rank: int) -> Any:
+    if status == OK:
+        return loads(data, buffers)
+    if status == ERROR:
+        from monarch._actor.remote import load_error  # noqa: PLC0415 - good calls do without
+
+        raise load_error(data, buffers, "the sender", -1)
+    from monarch.errors import SupervisionError, call_failed  # noqa: PLC0415 - on the way out
+
+    failure = loads(data, buffers) if status == FAILED and len(data) else None
+    if isinstance(failure, BaseException):
+        raise failure
+    if failure is not None:
+        raise call_failed(failure)
+    raise SupervisionError("the sender of a message is gone", None, (rank,))

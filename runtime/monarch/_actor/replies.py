@@ -1,0 +1,77 @@
+"""What a reply says: a value, or one of the errors that a call can end with."""
+
+# ruff: noqa: SLF001 - endpoints know their own titles
+from __future__ import annotations
+
+from monarch._actor.pickling import PicklingError, loads
+from monarch.errors import SupervisionError, call_failed
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from monarch._actor.endpoint import Endpoint
+
+__all__ = ["CANCELLED", "ERROR", "FAILED", "OK", "UNDELIVERED", "error_of", "outcome", "unreadable"]
+
+OK, ERROR, FAILED, CANCELLED, UNDELIVERED = 0, 1, 2, 3, 4
+
+
+def outcome(
+    endpoint: Endpoint[Any, Any], rank: int, status: int, data: Any, buffers: list[Any] | None
+) -> tuple[Any, bool]:
+    """The value of a reply and False, or its error and True."""
+    if status:
+        return error_of(endpoint, rank, status, data, buffers), True
+    try:
+        return loads(data, buffers), False
+    except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
+        return unreadable(endpoint, error), True
+
+
+def error_of(
+    endpoint: Endpoint[Any, Any], rank: int, status: int, data: Any, buffers: list[Any] | None
+) -> BaseException:
+    """The error that a reply with a status other than OK carries."""
+    from monarch._actor.remote import load_error  # noqa: PLC0415 - good calls do without
+
+    if status == ERROR:
+        return load_error(data, buffers, endpoint._title(), rank)
+    if status == FAILED:
+        failure = loads(data, buffers) if len(data) else None
+        if isinstance(failure, BaseException):
+            return failure
+        if failure is not None:
+            return call_failed(failure, (), endpoint._title())
+        return SupervisionError(
+            f"{endpoint._title()}: the process of rank {rank} is gone", None, (rank,), str(endpoint)
+        )
+    if status == UNDELIVERED:
+        return SupervisionError(
+            f"{endpoint._title()}: not delivered to rank {rank}: there is no such actor in its "
+            "process; it was stopped, or never made",
+            None,
+            (rank,),
+            str(endpoint),
+        )
+    return SupervisionError(
+        f"{endpoint._title()}: rank {rank} dropped the call, because its caller had cancelled it",
+        None,
+        (rank,),
+        str(endpoint),
+    )
+
+
+def unreadable(endpoint: Endpoint[Any, Any], error: Exception) -> Exception:
+    """A result that came, and cannot be unpickled here."""
+    if isinstance(error, (ImportError, AttributeError)):
+        import sys  # noqa: PLC0415 - only on the way out
+
+        text = f"{error}; searched: {', '.join(sys.path)}"
+    else:
+        text = str(error)
+    found = PicklingError(
+        f"result of {endpoint._title()} cannot be unpickled here: {type(error).__name__}: {text}"
+    )
+    found.__cause__ = error
+    return found
