@@ -195,7 +195,3 @@ def call_failed(
     if root is not None and root.traceback:
         text += f"\n\n{root.traceback.rstrip()}"
     return what(text, failure, ranks, endpoint)
-
-
-class StoppedError(MonarchError, RuntimeError):
-    """The runtime of this process has been shut down, or was while somebody waited for it."""

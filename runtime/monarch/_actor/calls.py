@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from monarch._actor.endpoint import Endpoint
     from monarch._core import Inbox
-    from monarch._shape.value_mesh import ValueMesh
 
 __all__ = ["AllFuture", "OneFuture", "StreamFuture"]
 
@@ -118,7 +117,7 @@ class StreamFuture(CallFuture[R]):
             self._set(value)
 
 
-class AllFuture(CallFuture["ValueMesh[R]"]):
+class AllFuture(CallFuture[R]):
     """The results of all actors of a mesh, in order of rank."""
 
     __slots__ = ("_errors", "_seen", "_values")

@@ -9,12 +9,14 @@ from __future__ import annotations
 from _thread import get_ident
 
 from monarch._actor import lifecycle
-from monarch._actor.cancel import Interrupted, Slot, cancel
+from monarch._actor.cancel import Interrupted, Slot, cancel, slots
 from monarch._actor.current import current
 from monarch._actor.pickling import dumps, loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from monarch._actor.process import Process
     from monarch._core import Worker
 
@@ -41,6 +43,13 @@ def work(worker: Worker) -> None:
             try:
                 plain = cell.plain[name]
             except (AttributeError, KeyError):
+                plain = None
+            if plain is None:
+                if worker.is_loop:
+                    # The process's first actor is one of the event loop, which takes this thread.
+                    slots.remove(slot)
+                    _run_loop(worker, (cell, name, data, buffers, request))
+                    return
                 lifecycle.handle(slot, cell, name, data, buffers, request)
                 continue
             try:
@@ -64,8 +73,12 @@ def work(worker: Worker) -> None:
 def start_worker(process: Process, worker: Worker) -> None:
     """Give a worker that the engine asked for its thread."""
     if worker.is_loop:
-        from monarch._actor.loop import run_loop  # noqa: PLC0415 - asyncio is heavy
-
-        process.start_thread(lambda: run_loop(worker), "monarch-loop")
+        process.start_thread(lambda: _run_loop(worker, None), "monarch-loop")
     else:
         process.start_thread(lambda: work(worker), f"monarch-worker-{worker.index}")
+
+
+def _run_loop(worker: Worker, message: tuple[Any, ...] | None) -> None:
+    from monarch._actor.loop import run_loop  # noqa: PLC0415 - asyncio is heavy
+
+    run_loop(worker, message)

@@ -3,15 +3,13 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
-from typing import Any
-
 from monarch._actor.calls import AllFuture
 from monarch._actor.generic import A, Generic, P, R
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Literal
+    from typing import Any, Literal
 
     from monarch._actor.endpoint import Endpoint
     from monarch._actor.future import Future
@@ -47,7 +45,7 @@ class Accumulator(Generic[P, R, A]):
         return found  # type: ignore[no-any-return]
 
 
-class _Fold(AllFuture[Any]):
+class _Fold(AllFuture[A]):
     __slots__ = ("_combine", "_so_far")
 
     def __init__(

@@ -42,6 +42,7 @@ class ActorLoop(asyncio.SelectorEventLoop):
         self.monarch_worker = worker
         selector = _Selector()
         super().__init__(selector)
+        self.serve = _Server(self, self._ready).serve  # type: ignore[attr-defined]
         selector.join(self, worker)
 
 
@@ -54,7 +55,7 @@ class _Selector(selectors.DefaultSelector):
         self._loop = loop
         self._ready: Any = loop._ready  # type: ignore[attr-defined]
         self._timers: list[Any] = loop._scheduled  # type: ignore[attr-defined]
-        self._serve = _Server(loop, self._ready).serve
+        self._serve = loop.serve
         worker.attach(self.fileno())
 
     def select(self, timeout: float | None = None) -> list[Any]:
@@ -307,9 +308,11 @@ async def _awaited(outcome: Any) -> None:
     await outcome
 
 
-def run_loop(worker: Worker) -> None:
-    """Run the event loop of this process until the engine stops."""
+def run_loop(worker: Worker, message: tuple[Any, ...] | None = None) -> None:
+    """Run the event loop of this process until the engine stops; `message` is handled first."""
     loop = ActorLoop(worker)
+    if message is not None:
+        loop.call_soon(loop.serve, *message)
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock, get_ident
 
-from monarch._actor.future import Pending
+from monarch._actor.future import Done, Pending
 from monarch._actor.pickling import loads, pack
 from monarch._actor.replies import ERROR, FAILED, OK
 
@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
     Handler = Callable[[int, Any], object]
 
-__all__ = ["Process", "address_of", "at_start", "process", "running_process", "start_proc"]
+__all__ = [
+    "Process",
+    "address_of",
+    "at_start",
+    "process",
+    "running_process",
+    "shutdown_context",
+    "start_proc",
+]
 
 _JOIN_S = 1.0
 
@@ -286,6 +294,13 @@ def start_proc(proc: int, parent: int, fd: int) -> Process:
     made = _make(proc, parent)
     made.engine.add_link(parent, fd)
     return made
+
+
+def shutdown_context() -> Future[None]:
+    """End what this process has of the runtime, its meshes included. Repeatable; also at exit."""
+    if _process is not None:
+        _process.shutdown()
+    return Done(None)
 
 
 def at_start(function: Callable[[Process], object]) -> None:

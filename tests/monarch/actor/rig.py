@@ -9,6 +9,7 @@ from typing import Any
 
 from monarch._actor.actor import needs_loop
 from monarch._actor.current import sender
+from monarch._actor.dispatch import work
 from monarch._actor.future import Pending
 from monarch._actor.handle import ActorHandle, Route
 from monarch._actor.lifecycle import CREATE, LOOP, STOP
@@ -49,9 +50,7 @@ class Mesh(ActorHandle):
     def send(self, flags: int, body: object = None) -> Any:
         route = self._route()
         data, buffers = dumps(body)
-        inbox = route.engine.call(
-            route.targets, "", data, buffers, sender(), route.extent, flags
-        )
+        inbox = route.engine.call(route.targets, "", data, buffers, sender(), route.extent, flags)
         return Pending(inbox, inbox.expected, first, "the actors")
 
 
@@ -64,7 +63,9 @@ def first(inbox: Any) -> Any:
     return value
 
 
-def spawn(cls: Any, *args: Any, procs: list[int] | None = None, name: str = "", **kwargs: Any) -> Any:
+def spawn(
+    cls: Any, *args: Any, procs: list[int] | None = None, name: str = "", **kwargs: Any
+) -> Any:
     """Make actors; typed as `Any`, so that tests call endpoints freely."""
     procs = procs or [process().id]
     mesh = Mesh(cls, procs, new_id(), name or cls.__name__.lower())
@@ -79,7 +80,7 @@ def stop(mesh: Any, reason: str = "") -> None:
 
 
 def start_child() -> int:
-    """Fork a process that works for this one, before any thread of the runtime is there or after."""
+    """Fork a process that works for this one, also while this one has threads."""
     own, other = socket.socketpair()
     proc, parent = new_id(), process().id
     pid = os.fork()
@@ -88,8 +89,6 @@ def start_child() -> int:
             own.close()
             child = start_proc(proc, parent, other.detach())
             child.on_link_lost(lambda _peer: os._exit(0))
-            from monarch._actor.dispatch import work
-
             work(child.engine.main_worker())
         except BaseException:  # noqa: BLE001 - the test sees that the child is gone
             sys.excepthook(*sys.exc_info())
