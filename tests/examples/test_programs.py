@@ -1,0 +1,99 @@
+"""The small programs of examples/ run as a newcomer runs them, and print what they should."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+EXAMPLES = ROOT / "examples"
+PRINTED = {
+    "counter": """\
+one: 15
+worker 0 holds 111
+worker 1 holds 111
+worker 2 holds 11
+worker 3 holds 16
+sum: 249
+""",
+    "ping_pong": """\
+pong has the ball after 1000 hits
+ping 500 pong 500
+""",
+    "parameter_server": """\
+loss at first: 1.7
+loss at last: 0.0000
+y = 2.00 x + -1.00
+""",
+    "crawler": """\
+pages: / /about /news /news/1 /news/2
+broken: /gone
+""",
+    "data_loader": """\
+trainer 0: 16 batches, sum 249500
+trainer 1: 16 batches, sum 250000
+complete: True
+""",
+    "asyncio_client": """\
+served: soup bread tea
+ready: rice
+ready: rice
+ready: rice
+the stew takes too long
+still open: salad
+""",
+}
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("name", PRINTED)
+def test_a_program_prints_its_result_and_nothing_else(name, tmp_path):
+    done = subprocess.run(
+        [sys.executable, str(EXAMPLES / f"{name}.py")],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "runtime")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=50,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, PRINTED[name], "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_program_has_its_result_here():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PRINTED)
+
+
+def outputs(cell):
+    """What a cell printed and its value, without what differs from run to run."""
+    return [
+        output["text"] if output["output_type"] == "stream" else output["data"]["text/plain"]
+        for output in cell["outputs"]
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(120)
+@pytest.mark.filterwarnings("default")  # those of the notebook's own tools
+def test_the_notebook_gives_what_it_was_saved_with(monkeypatch):
+    client = pytest.importorskip("nbclient", reason="test group not installed: nbclient")
+    pytest.importorskip("ipykernel", reason="test group not installed: ipykernel")
+    nbformat = pytest.importorskip("nbformat")
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "runtime"))
+    saved = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)
+    run = nbformat.from_dict(saved)
+    for cell in run.cells:
+        cell.pop("outputs", None)
+        if cell.cell_type == "code":
+            cell.outputs = []
+    client.NotebookClient(run, timeout=60, kernel_name="python3").execute()
+    code = [cell for cell in saved.cells if cell.cell_type == "code"]
+    again = [cell for cell in run.cells if cell.cell_type == "code"]
+    assert [outputs(cell) for cell in again] == [outputs(cell) for cell in code]
+    assert sum(bool(outputs(cell)) for cell in code) >= 5
