@@ -254,6 +254,7 @@ class Engine {
   std::unordered_map<std::uint64_t, Watched> watched_;  // by the poller's token
   std::uint64_t next_token_ = 1;
   std::vector<Peer*> dirty_;
+  std::uint64_t waits_ = 0;  // times that a thread began to wait
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Mailbox>> mailboxes_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Inbox>> inboxes_;

@@ -11,6 +11,7 @@ using base::Bytes;
 
 constexpr std::size_t kMessageCost = 192;         // what a queued message takes besides its bytes
 constexpr std::size_t kFlushAt = 32 << 10;        // bytes gathered before they go out in any case
+constexpr std::uint32_t kAlone = 2;  // messages between two waits that are no burst
 constexpr base::Duration kBurst = std::chrono::microseconds(40);
 
 std::size_t cost_of(const Message& message) noexcept {
@@ -47,12 +48,14 @@ base::Result<void> Engine::send(Peer& peer, wire::Kind kind, Bytes head, std::st
   return {};
 }
 
-// Writes at once, unless it did so a moment ago: then what comes in a burst goes out together,
+// Writes at once, unless there was more a moment ago: what comes in a burst goes out together,
 // when a thread waits, when there is enough of it, or when the caretaker comes by.
 void Engine::after_send(Peer& peer) {
   net::Link& link = *peer.link;
   if (link.waits_for_space) return;
-  if (link.unsent() < kFlushAt && clock_.now() - link.last_flush < kBurst) {
+  if (std::exchange(link.wait, waits_) != waits_) link.burst = 0;
+  if (++link.burst > kAlone && link.unsent() < kFlushAt &&
+      clock_.now() - link.last_flush < kBurst) {
     if (!std::exchange(link.dirty, true)) dirty_.push_back(&peer);
     if (!std::exchange(flush_armed_, true)) caretaker_condition_.notify_one();
     return;

@@ -51,6 +51,8 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
   const bool is_worker = &list == &idle_;
   bool spin = true;
   bool gave_away = false;  // the lead, to the thread that was handed something
+  if (ready()) return Waited::kDone;
+  ++waits_;
   flush_all();
   while (true) {
     if (ready()) return Waited::kDone;

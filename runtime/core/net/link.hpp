@@ -43,6 +43,8 @@ class Link {
   base::Instant last_flush{};
   base::Instant last_heard{};
   bool waits_for_space = false;  // the poller watches for room in the socket
+  std::uint64_t wait = 0;        // the owner's count of waits when it last sent something here
+  std::uint32_t burst = 0;       // messages since then
   bool dirty = false;            // in the owner's list of links to flush
   bool pinged = false;
   bool stalled = false;
