@@ -13,6 +13,7 @@ from _thread import allocate_lock, get_ident
 from monarch._actor.future import Done, Pending
 from monarch._actor.pickling import loads, pack
 from monarch._actor.replies import ERROR, FAILED, OK
+from monarch._link.address import of_proc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 
     from monarch._actor.future import Future
     from monarch._core import Engine, Inbox, Request
+    from monarch._link.gate import Gate
 
     Handler = Callable[[int, Any], object]
 
 __all__ = [
     "Process",
-    "address_of",
     "at_start",
     "process",
     "running_process",
@@ -47,22 +48,24 @@ class Process:
         address: where peers dial this process.
         parent: the proc that started this one; None in the program itself.
         addresses: where to dial other procs, where that does not follow from their id.
+        gate: what listens and dials for it.
 
     """
 
     def __init__(self, engine: Engine, parent: int | None) -> None:
         self.engine = engine
         self.id: int = engine.proc
-        self.address = address_of(self.id)
+        self.address = of_proc(self.id)
         self.parent = parent
         self.addresses: dict[int, str] = {}
+        self.gate: Gate | None = None
         self.stopped = False
         self._handlers: dict[str, Handler] = {}
         self._on_link_lost: list[Callable[[int], object]] = []
         self._on_dial: Callable[[int], object] | None = None
         self._on_stalled: list[Callable[[int, float | None], object]] = []
         self._on_cancel: Callable[[Request], object] | None = None
-        self._on_readable: dict[int, tuple[int, Callable[[], object]]] = {}
+        self._on_readable: dict[int, tuple[int, Callable[[], object], bool]] = {}
         self._next_token = 1
         self._asked: dict[int, tuple[int, Inbox]] = {}
         self._at_exit: list[Callable[[], object]] = []
@@ -100,13 +103,21 @@ class Process:
         with self._lock:
             token = self._next_token
             self._next_token += 1
-            self._on_readable[token] = (fd, handler)
+            self._on_readable[token] = (fd, handler, False)
+        self.engine.watch(fd, token)
+
+    def once_readable(self, fd: int, handler: Callable[[], object]) -> None:
+        """As `on_readable`, for the next time only."""
+        with self._lock:
+            token = self._next_token
+            self._next_token += 1
+            self._on_readable[token] = (fd, handler, True)
         self.engine.watch(fd, token)
 
     def forget(self, fd: int) -> None:
-        """End what `on_readable` began."""
+        """End what `on_readable` or `once_readable` began."""
         with self._lock:
-            for token, (known, _handler) in list(self._on_readable.items()):
+            for token, (known, _handler, _once) in list(self._on_readable.items()):
                 if known == fd:
                     del self._on_readable[token]
         self.engine.unwatch(fd)
@@ -151,6 +162,8 @@ class Process:
     def fail_peer(self, peer: int, payload: bytes) -> None:
         """A process is gone: what waits for it gets the payload, as does what is sent later."""
         self.engine.fail_peer(peer, payload)
+        if self.gate is not None:
+            self.gate.forget(peer)
         text = pack(ConnectionError(f"process {peer:x} is gone"))
         for key, (asked, _inbox) in list(self._asked.items()):
             if asked == peer and self._asked.pop(key, None) is not None:
@@ -259,7 +272,9 @@ class Process:
         entry = self._on_readable.get(token)
         if entry is None:
             return
-        fd, handler = entry
+        fd, handler, once = entry
+        if once:
+            del self._on_readable[token]
         try:
             handler()
         finally:
@@ -272,11 +287,6 @@ class Process:
             self.fail_peer(peer, pack(ConnectionError(text)))
             return
         self._on_dial(peer)
-
-
-def address_of(proc: int) -> str:
-    """Where a process listens on this host: it follows from its id and its user's."""
-    return f"ipc://@monarch-{os.getuid()}-{proc:016x}"
 
 
 def process() -> Process:
@@ -329,9 +339,10 @@ def _make(proc: int | None, parent: int | None) -> Process:
         _process = made
     import atexit  # noqa: PLC0415 - once
 
-    from monarch._actor import dispatch  # noqa: PLC0415 - it is above this module
+    from monarch._actor import dispatch, links  # noqa: PLC0415 - they are above this module
 
     made.on_cancel(dispatch.cancel)
+    made.gate = links.begin(made)
     for function in _at_start:
         function(made)
     made.start_thread(made.run_control, "monarch-control")

@@ -63,7 +63,9 @@ class Address:
 
 def of_proc(proc: int) -> str:
     """Where the proc of this id listens: the same in every process of the user."""
-    return f"ipc://@monarch-{os.getuid()}-{proc:016x}"
+    if sys.platform == "linux":
+        return f"ipc://@monarch-{os.getuid()}-{proc:016x}"
+    return f"ipc:///tmp/monarch-{os.getuid()}/{proc:016x}"
 
 
 def parse(text: str) -> Address:

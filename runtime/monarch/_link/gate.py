@@ -150,7 +150,10 @@ class Gate:
 
     def forget(self, peer: int) -> None:
         """Give up dialling a process that is known to be gone."""
-        self._ask(peer)
+        with self._lock:
+            dials = self._thread is not None
+        if dials:
+            self._ask(peer)
 
     def close(self) -> None:
         """Stop listening, refuse who is at the door, end every dial with code "closed"."""

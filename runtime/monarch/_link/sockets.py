@@ -116,6 +116,9 @@ def _path(address: Address) -> str:
 
 def _bind_unix(made: _socket.socket, address: Address) -> None:
     if not address.path.startswith("@"):
+        folder = os.path.dirname(address.path)  # noqa: PTH120 - pathlib costs start-up time
+        if folder == f"/tmp/monarch-{os.getuid()}":  # noqa: S108 - of this user alone
+            os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - as above
         os.fchmod(made.fileno(), 0o600)  # Linux gives this mode to the file that bind makes
     try:
         made.bind(_path(address))

@@ -1,0 +1,35 @@
+"""Links of this process to others: it listens, and dials whom something is to be sent to."""
+
+from __future__ import annotations
+
+from monarch._actor.pickling import pack
+from monarch._link import secret, transport
+from monarch._link.address import of_proc, parse
+from monarch._link.gate import Gate
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from monarch._actor.process import Process
+    from monarch.errors import LinkError
+
+__all__ = ["begin"]
+
+
+def begin(here: Process) -> Gate:
+    """Listen at the address of this process, and make links as the engine wants them."""
+    gate = Gate(here.engine, here.id, secret.current, here.once_readable, here.forget)
+    gate.listen(parse(of_proc(here.id)))
+    chosen = transport.listen_address()
+    if chosen is not None:
+        here.address = gate.listen(chosen).dial.url
+
+    def failed(peer: int, error: LinkError | None) -> None:
+        if error is not None and not here.stopped:
+            here.fail_peer(peer, pack(error))
+
+    def dial(peer: int) -> None:
+        gate.dial(parse(here.addresses.get(peer) or of_proc(peer)), failed, peer=peer)
+
+    here.on_dial(dial)
+    here.at_exit(gate.close)
+    return gate
