@@ -7,6 +7,8 @@
 #include "wire.hpp"
 
 NB_MODULE(_core, module) {
+  // At exit a daemon thread's frames can still hold objects of ours: no leak, and not to be printed.
+  nanobind::set_leak_warnings(false);
   module.doc() = "The runtime's core.";
   monarch::bindings::bind_buffer(module);
   monarch::bindings::bind_proc(module);

@@ -107,6 +107,16 @@ def _state(value: object) -> Iterator[tuple[str, object]]:
         for place, part in enumerate(getattr(value, "__defaults__", None) or ()):
             yield f" (its default {place + 1})", part
         return
+    kind = type(value)
+    if kind.__reduce_ex__ is not object.__reduce_ex__ or kind.__reduce__ is not object.__reduce__:
+        try:
+            reduced = value.__reduce_ex__(5)
+        except Exception:  # noqa: BLE001 - it is the culprit itself
+            return
+        if isinstance(reduced, tuple):
+            for part in reduced[1:]:
+                yield "", part
+        return
     owner = getattr(value, "__self__", None)
     if owner is not None and not isinstance(owner, type(__import__("sys"))):
         yield ".__self__", owner
@@ -114,8 +124,8 @@ def _state(value: object) -> Iterator[tuple[str, object]]:
     if isinstance(fields, dict):
         for name, part in fields.items():
             yield f".{name}", part
-    for kind in type(value).__mro__:
-        slots = kind.__dict__.get("__slots__", ())
+    for base in kind.__mro__:
+        slots = base.__dict__.get("__slots__", ())
         for name in (slots,) if isinstance(slots, str) else slots:
             if hasattr(value, name):
                 yield f".{name}", getattr(value, name)

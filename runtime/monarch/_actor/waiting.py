@@ -39,9 +39,7 @@ def block(future: Future[Any], timeout: float | None) -> None:
     """
     loop = running_loop()
     if loop is not None:
-        future._advance()
-        if future._state:
-            return
+        # Whether it is there already is chance, and so not asked: a mistake shows each time.
         _allow_blocking(loop, future)
     end = None if timeout is None else monotonic() + timeout
     due = future._due()
@@ -151,7 +149,7 @@ def _allow_blocking(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> Non
         return
     import warnings  # noqa: PLC0415 - only where there is something to say
 
-    depth, frame = 1, sys._getframe(1)
+    depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
         depth, frame = depth + 1, frame.f_back
     warnings.warn(
