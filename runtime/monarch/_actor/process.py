@@ -299,10 +299,14 @@ def running_process() -> Process | None:
     return _process
 
 
-def start_proc(proc: int, parent: int, fd: int) -> Process:
-    """Begin the runtime in a child process, whose link to its parent is the descriptor."""
+def start_proc(proc: int, parent: int, fd: int | None) -> Process:
+    """Begin the runtime in a child process, whose link to its parent is the descriptor.
+
+    With None the caller adds the link later: until then no message is taken.
+    """
     made = _make(proc, parent)
-    made.engine.add_link(parent, fd)
+    if fd is not None:
+        made.engine.add_link(parent, fd)
     return made
 
 

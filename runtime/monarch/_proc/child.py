@@ -7,6 +7,7 @@ import _socket
 import os
 import sys
 
+from monarch._link import secret
 from monarch._proc import binding, start
 from monarch._proc.spec import ProcSpec
 
@@ -36,9 +37,10 @@ def main() -> None:
         sys.path[:] = settings["path"]
         sys.argv[:] = settings["argv"]
         os.chdir(settings["cwd"])
-        if not bound:
-            binding.apply(spec.bind)
-        spec.bind.clear()
+        if secret.FD_VARIABLE in os.environ:
+            secret.current()
+        if bound:
+            spec.bind.clear()
         run(spec, link, settings, words)
     except BaseException as error:  # noqa: BLE001 - reported, then the process ends
         words.give_up(error)

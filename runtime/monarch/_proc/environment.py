@@ -12,6 +12,7 @@ Devices, only in a mesh with a dimension "gpus": the process with index k in it 
   reads) and not ROCR counts as HIP does, whose order may differ: `HIP_VISIBLE_DEVICES` is the k-th
   entry and ROCR is left alone. With both, the k-th of HIP's picks the one of ROCR's.
 - A list shorter than the dimension is gone through again from its start: devices are shared.
+- The setting `assign_devices` turns this off.
 - An empty list hides all devices, and goes on doing so.
 """
 
@@ -74,11 +75,13 @@ def _pick(entries: list[str] | None, index: int) -> str:
     return entries[index % len(entries)] if entries else ""
 
 
-def variables(spec: ProcSpec, parent: Mapping[str, str]) -> dict[str, str | None]:
+def variables(
+    spec: ProcSpec, parent: Mapping[str, str], *, devices: bool = True
+) -> dict[str, str | None]:
     """All that is set in the process over its parent's environment; None unsets."""
     found: dict[str, str | None] = dict(rank_variables(spec))
     device = spec.device()
-    if device is not None:
+    if devices and device is not None:
         found.update(device_variables(device[0], parent))
     found.update(spec.environment)
     return found

@@ -94,7 +94,7 @@ class Relay:
             OSError: no descriptor is left.
 
         """
-        prefix = f"[{label}] ".encode()
+        prefix = f"[{label}] ".encode() if label else b""
         made = []
         for sink in (1, 2):
             reading, writing = os.pipe()

@@ -30,10 +30,13 @@ class Spawner:
 
     `add_link(proc, fd)` takes over this side's end of the link to each new process. `on_started`
     gets (process, pid), `on_exit` an `ExitReport`, `on_log` (process, 1 or 2, lines); they are
-    called by whoever calls `receive`. `watch(fd)` is called with the descriptor that tells when to
-    call it; without it, only `wait` does. `settings` are the zygote's: `preload` and `later`
-    (modules to import before the first process, and when idle), `capture` (False: processes write
-    to this process's own output themselves) and `body` (what a process runs).
+    called by whoever calls `receive`. `on_spawn` gets the specs before they are asked for.
+    `watch(fd)` is called with the descriptor that tells when to call `receive`, until
+    `unwatch(fd)`; without it, only `wait` does. `secret` gives a descriptor to read the cluster
+    secret from. `settings()` gives the zygote's: `preload` (modules to import before the first
+    process), `capture` (False: processes write to this process's own output themselves), `prefix`
+    (False: lines without name and rank), `devices` (False: none are given out), `body` (what a
+    process runs) and `parent` (this process's proc id).
     """
 
     def __init__(
@@ -43,14 +46,20 @@ class Spawner:
         on_started: Callable[[int, int], None] | None = None,
         on_exit: Callable[[ExitReport], None] | None = None,
         on_log: Callable[[int, int, bytes], None] | None = None,
-        watch: Callable[[int], None] | None = None,
-        **settings: Any,
+        on_spawn: Callable[[Sequence[ProcSpec]], None] | None = None,
+        watch: Callable[[int], object] | None = None,
+        unwatch: Callable[[int], object] | None = None,
+        secret: Callable[[], int] | None = None,
+        settings: Callable[[], dict[str, Any]] = dict,
     ) -> None:
         self._add_link = add_link
         self._on_started = on_started
         self._on_exit = on_exit
         self._on_log = on_log
+        self._on_spawn = on_spawn
         self._watch = watch
+        self._unwatch = unwatch
+        self._secret = secret
         self._settings = settings
         self._lock = _thread.RLock()
         self._messages: Messages | None = None
@@ -75,6 +84,10 @@ class Spawner:
         """The pid of a process that has started and not been reported as ended."""
         return self._pids.get(proc)
 
+    def lives(self, proc: int) -> bool:
+        """Whether a process was asked for and its end has not been reported."""
+        return proc in self._live
+
     def live(self) -> list[int]:
         """Processes asked for whose end has not been reported."""
         return list(self._live)
@@ -95,6 +108,8 @@ class Spawner:
         pairs = _pairs(len(specs))
         with self._lock:
             messages = self._ready()
+            if self._on_spawn is not None:
+                self._on_spawn(specs)
             for first in range(0, len(specs), _BATCH):
                 batch = specs[first : first + _BATCH]
                 theirs = []
@@ -166,7 +181,7 @@ class Spawner:
             self._pids.clear()
         if messages is None:
             return
-        messages.close()
+        self._close(messages)
         end = time.monotonic() + timeout
         pause = 0.0002
         while _reap(zygote) is None and time.monotonic() < end:
@@ -178,14 +193,15 @@ class Spawner:
     def _ready(self) -> Messages:
         """The socket to a zygote that knows this process's present settings."""
         settings: dict[str, Any] = {}
+        secret: list[int] = []
         if self._messages is None:
             self._messages = self._start()
-            modules = _modules()
-            later = [name for name in ("asyncio",) if name not in modules]
-            settings = {"modules": modules, "later": later, **self._settings}
+            settings = {"modules": _modules(), "later": ["asyncio"]}
+            if self._secret is not None:
+                secret.append(self._secret())
             if self._watch is not None:
                 self._watch(self._messages.fileno())
-        for name, value in _surroundings().items():
+        for name, value in {**_surroundings(), **self._settings()}.items():
             if self._sent.get(name) != value:
                 self._sent[name] = settings[name] = value
         variables = dict(os.environ)
@@ -195,7 +211,7 @@ class Spawner:
             settings["variables"] = {**changed, **gone}
             self._variables = variables
         if settings:
-            self._send(self._messages, ("setup", settings))
+            self._send(self._messages, ("setup", settings), secret)
         return self._messages
 
     def _start(self) -> Messages:
@@ -238,7 +254,7 @@ class Spawner:
         """The zygote ended by itself: so have all its processes, by their death signal."""
         assert self._messages is not None  # noqa: S101 - the caller's condition
         zygote = self._zygote
-        self._messages.close()
+        self._close(self._messages)
         self._messages, self._zygote = None, 0
         status = None
         end = time.monotonic() + 0.2
@@ -259,6 +275,11 @@ class Spawner:
             )
             calls += self._end(report)
         return calls
+
+    def _close(self, messages: Messages) -> None:
+        if self._unwatch is not None:
+            self._unwatch(messages.fileno())
+        messages.close()
 
     def _forget(self) -> None:
         """In a fork of this process: the zygote is the parent's, and must not be kept alive."""

@@ -12,6 +12,7 @@ import os
 import sys
 
 from monarch import _core
+from monarch._link import secret
 from monarch._proc import binding, environment
 from monarch._proc.interpreter import command
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 DESCRIPTORS = "MONARCH_PROC_FDS"  # of a process that runs a program: link, record, reasons
 LONGEST_REASON = 8192
 FAILED_TO_START = 70  # exit code of a process that could not begin its work
-_LINK, _RECORD, _REASONS = 3, 4, 5
+_LINK, _RECORD, _REASONS, _SECRET = 3, 4, 5, 6
 
 
 def forked(
@@ -51,7 +52,7 @@ def forked(
             os.dup2(stdio[1], 2)
             os.close(stdio[0])
             os.close(stdio[1])
-        set_variables(spec)
+        set_variables(spec, settings)
         if spec.command is not None:
             binding.apply(spec.bind)
             _become_program(spec, link, settings, reasons)
@@ -73,9 +74,10 @@ def lead_session(zygote: int) -> None:
         os._exit(FAILED_TO_START)
 
 
-def set_variables(spec: ProcSpec) -> None:
+def set_variables(spec: ProcSpec, settings: dict[str, Any]) -> None:
     """Give this process the environment that its spec asks for."""
-    for name, value in environment.variables(spec, os.environ).items():
+    devices = settings.get("devices", True)
+    for name, value in environment.variables(spec, os.environ, devices=devices).items():
         if value is None:
             os.environ.pop(name, None)
         else:
@@ -85,9 +87,10 @@ def set_variables(spec: ProcSpec) -> None:
 def _become_program(spec: ProcSpec, link: int, settings: dict[str, Any], reasons: int) -> NoReturn:
     assert spec.command is not None  # noqa: S101 - the caller's condition
     record = write_record(spec, settings, bound=True)
-    for number, fd in enumerate(_out_of_the_way((link, record, reasons))):
+    moved = _out_of_the_way((link, record, reasons, *_secret(settings)))
+    for number, fd in enumerate(moved):
         os.dup2(fd, _LINK + number, inheritable=True)
-    os.environ[DESCRIPTORS] = f"{_LINK},{_RECORD},{_REASONS}"
+    os.environ.update(_named(len(moved)))
     try:
         os.execvpe(spec.command[0], spec.command, os.environ)  # noqa: S606 - no shell, on purpose
     except OSError as error:
@@ -109,24 +112,36 @@ def execute(
     child, except for the environment.
     """
     variables = dict(os.environ)
-    for name, value in environment.variables(spec, os.environ).items():
+    devices = settings.get("devices", True)
+    for name, value in environment.variables(spec, os.environ, devices=devices).items():
         if value is None:
             variables.pop(name, None)
         else:
             variables[name] = value
-    variables[DESCRIPTORS] = f"{_LINK},{_RECORD},{_REASONS}"
     arguments = spec.command or command("monarch._proc.child")
-    record = write_record(spec, settings, bound=False)
-    moved = _out_of_the_way((link, record, reasons, *(stdio or ())))
-    actions = [
-        (os.POSIX_SPAWN_DUP2, fd, target)
-        for fd, target in zip(moved, (_LINK, _RECORD, _REASONS, 1, 2), strict=False)
-    ]
+    own = [write_record(spec, settings, bound=False), *_secret(settings)]
+    moved = _out_of_the_way((link, own[0], reasons, *own[1:]))
+    variables.update(_named(len(moved)))
+    actions = [(os.POSIX_SPAWN_DUP2, fd, _LINK + number) for number, fd in enumerate(moved)]
+    actions += [(os.POSIX_SPAWN_DUP2, fd, 1 + number) for number, fd in enumerate(stdio or ())]
     try:
         return spawn_session(arguments, variables, actions)
     finally:
-        for fd in (*moved, record):
+        for fd in (*moved, *own):
             os.close(fd)
+
+
+def _secret(settings: dict[str, Any]) -> list[int]:
+    """A descriptor with the cluster secret, where there is one."""
+    return [secret.current().hand_down()] if settings.get("secret") else []
+
+
+def _named(count: int) -> dict[str, str]:
+    """Variables that tell a program which descriptors it has inherited."""
+    found = {DESCRIPTORS: f"{_LINK},{_RECORD},{_REASONS}"}
+    if count > _SECRET - _LINK:
+        found[secret.FD_VARIABLE] = str(_SECRET)
+    return found
 
 
 def spawn_session(

@@ -16,6 +16,7 @@ import sys
 import time
 
 from monarch import _core
+from monarch._link import secret
 from monarch._proc import start
 from monarch._proc.family import Family, Member
 from monarch._proc.messages import Messages
@@ -116,8 +117,11 @@ class Zygote:
 
     # orders
 
-    def _setup(self, settings: dict[str, Any], fds: list[int]) -> None:  # noqa: ARG002
+    def _setup(self, settings: dict[str, Any], fds: list[int]) -> None:
         """Take over changed settings: path, cwd, argv, variables, modules, preload, capture."""
+        for fd in fds:
+            secret.adopt(fd)
+            self._settings["secret"] = True
         self._settings.update(settings)
         if "path" in settings:
             sys.path[:] = settings["path"]
@@ -180,7 +184,8 @@ class Zygote:
         """Start a process, by fork where it is told which `others` to close; its pid."""
         stdio = None
         if self._settings.get("capture", True):
-            stdio = self._relay.pipes(spec.id, spec.label)
+            label = spec.label if self._settings.get("prefix", True) else ""
+            stdio = self._relay.pipes(spec.id, label)
         try:
             if others is None:
                 return start.execute(spec, link, stdio, self._settings, self._reasons_to.fileno())

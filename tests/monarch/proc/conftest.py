@@ -37,7 +37,7 @@ class Procs:
             on_started=self.pids.__setitem__,
             on_exit=lambda report: self.reports.__setitem__(report.proc, report),
             on_log=lambda *log: self.logs.append(log),
-            **settings,
+            settings=lambda: settings,
         )
 
     def _add_link(self, proc, fd):
@@ -105,7 +105,7 @@ def alive(pid):
     """Whether a process runs; a zombie does not."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
+    except OSError:
         return False
     return state != "Z"
 

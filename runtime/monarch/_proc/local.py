@@ -1,0 +1,172 @@
+"""The processes that this process starts on its own host."""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+
+from monarch import config
+from monarch._actor.actor import Actor, needs_loop
+from monarch._actor.process import process
+from monarch._proc.spawner import Spawner
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from monarch._actor.process import Process
+    from monarch._proc.spec import ExitReport, ProcSpec
+
+__all__ = ["kill", "listen", "lives", "pid", "spawner", "stop"]
+
+AT_EXIT = 0.5  # seconds that processes get to end when this one does
+_lock = allocate_lock()
+_spawner: Spawner | None = None
+_on_started: list[Callable[[int, int], object]] = []
+_on_exit: list[Callable[[ExitReport], object]] = []
+_on_log: list[Callable[[int, int, bytes], object]] = []
+_on_spawn: list[Callable[[Sequence[ProcSpec]], object]] = []
+
+
+def spawner() -> Spawner:
+    """What starts processes here; its zygote is made with the first of them."""
+    global _spawner  # noqa: PLW0603 - one of a process
+    found = _spawner
+    if found is not None:
+        return found
+    here = process()
+    with _lock:
+        if _spawner is None:
+            _spawner = _made(here)
+        return _spawner
+
+
+def listen(
+    *,
+    on_started: Callable[[int, int], object] | None = None,
+    on_exit: Callable[[ExitReport], object] | None = None,
+    on_log: Callable[[int, int, bytes], object] | None = None,
+    on_spawn: Callable[[Sequence[ProcSpec]], object] | None = None,
+) -> None:
+    """Call these with (process, pid), with each `ExitReport`, with (process, 1 or 2, lines).
+
+    They run in the control thread, and for `Spawner.wait` in the thread that waits. `on_spawn` gets
+    the specs of processes that are about to be asked for, in the thread that asks.
+    """
+    if on_started is not None:
+        _on_started.append(on_started)
+    if on_exit is not None:
+        _on_exit.append(on_exit)
+    if on_log is not None:
+        _on_log.append(on_log)
+    if on_spawn is not None:
+        _on_spawn.append(on_spawn)
+
+
+def lives(proc: int) -> bool:
+    """Whether a process was asked for here and its end is not known yet."""
+    return _spawner is not None and _spawner.lives(proc)
+
+
+def pid(proc: int) -> int | None:
+    """The pid of a process started here, as long as it runs."""
+    return None if _spawner is None else _spawner.pid(proc)
+
+
+def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
+    """Ask processes to end: their actors handle what they have been sent, and clean up.
+
+    What is left of them after `timeout` seconds is killed. Their ends are told as any other's.
+    """
+    found = [proc for proc in procs if lives(proc)]
+    if not found:
+        return
+    here = process()
+    spawner().stop(found, timeout)
+    for proc in found:
+        here.tell(proc, "stop", reason)
+
+
+def kill(procs: Iterable[int]) -> None:
+    """Kill processes with everything they have started."""
+    if _spawner is not None:
+        _spawner.kill(procs)
+
+
+def _made(here: Process) -> Spawner:
+    from monarch._link import secret  # noqa: PLC0415 - only who starts processes hands it down
+    from monarch._proc import logs  # noqa: PLC0415 - it imports this module, and listens
+
+    assert logs  # noqa: S101
+    made = Spawner(
+        here.engine.add_link,
+        on_started=_each(_on_started),
+        on_exit=_each(_on_exit),
+        on_log=_each(_on_log),
+        on_spawn=_each(_on_spawn),
+        watch=lambda fd: here.on_readable(fd, made.receive),
+        unwatch=here.forget,
+        secret=lambda: secret.current().hand_down(),
+        settings=lambda: _settings(here),
+    )
+    here.at_exit(_end)
+    return made
+
+
+def _settings(here: Process) -> dict[str, Any]:
+    named: str = config.value("preload_modules")
+    preload = ["monarch._proc.work", *(name.strip() for name in named.split(",") if name.strip())]
+    if _async_actors():
+        preload.append("asyncio")
+    return {
+        "parent": here.id,
+        "preload": preload,
+        "prefix": config.value("prefix_with_rank"),
+        "capture": config.value("capture_output"),
+        "devices": config.value("assign_devices"),
+    }
+
+
+def _async_actors() -> bool:
+    """Whether any class of actors that this program has would need an event loop."""
+    todo = list(Actor.__subclasses__())
+    while todo:
+        cls = todo.pop()
+        if needs_loop(cls):
+            return True
+        todo += cls.__subclasses__()
+    return False
+
+
+def _each(handlers: list[Callable[..., object]]) -> Callable[..., None]:
+    def call(*arguments: object) -> None:
+        for handler in list(handlers):
+            handler(*arguments)
+
+    return call
+
+
+def _end() -> None:
+    """End, with this process, those it started: politely at first."""
+    if _spawner is None:
+        return
+    left = _spawner.live()
+    if left:
+        stop(left, "the program has ended", AT_EXIT)
+        _spawner.wait(left, AT_EXIT * 2)
+    _spawner.close()
+
+
+def _forget() -> None:
+    """In a fork of this process: the processes are the parent's."""
+    global _spawner, _lock  # noqa: PLW0603 - as above
+    _lock = allocate_lock()
+    _spawner = None
+    _on_started.clear()
+    _on_exit.clear()
+    _on_log.clear()
+    _on_spawn.clear()
+
+
+os.register_at_fork(after_in_child=_forget)
