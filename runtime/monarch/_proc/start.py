@@ -13,7 +13,7 @@ import sys
 
 from monarch import _core
 from monarch._link import secret
-from monarch._proc import binding, environment
+from monarch._proc import environment
 from monarch._proc.interpreter import command
 
 TYPE_CHECKING = False
@@ -27,38 +27,6 @@ DESCRIPTORS = "MONARCH_PROC_FDS"  # of a process that runs a program: link, reco
 LONGEST_REASON = 8192
 FAILED_TO_START = 70  # exit code of a process that could not begin its work
 _LINK, _RECORD, _REASONS, _SECRET = 3, 4, 5, 6
-
-
-def forked(
-    spec: ProcSpec,
-    link: int,
-    stdio: tuple[int, int] | None,
-    settings: dict[str, Any],
-    reasons: int,
-    foreign: Sequence[int],
-) -> NoReturn:
-    """Be the process `spec`, in a fork of the zygote whose own descriptors are `foreign`."""
-    from monarch._proc import child  # noqa: PLC0415 - it imports this module
-
-    words = child.LastWords(spec, reasons)
-    try:
-        _signal.set_wakeup_fd(-1)
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        lead_session(settings["zygote"])
-        for fd in foreign:
-            os.close(fd)
-        if stdio is not None:
-            os.dup2(stdio[0], 1)
-            os.dup2(stdio[1], 2)
-            os.close(stdio[0])
-            os.close(stdio[1])
-        set_variables(spec, settings)
-        if spec.command is not None:
-            binding.apply(spec.bind)
-            _become_program(spec, link, settings, reasons)
-        child.run(spec, link, settings, words)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the zygote's code must not go on
-        words.give_up(error)
 
 
 def lead_session(zygote: int) -> None:
@@ -84,7 +52,7 @@ def set_variables(spec: ProcSpec, settings: dict[str, Any]) -> None:
             os.environ[name] = value
 
 
-def _become_program(spec: ProcSpec, link: int, settings: dict[str, Any], reasons: int) -> NoReturn:
+def become_program(spec: ProcSpec, link: int, settings: dict[str, Any], reasons: int) -> NoReturn:
     assert spec.command is not None  # noqa: S101 - the caller's condition
     record = write_record(spec, settings, bound=True)
     moved = _out_of_the_way((link, record, reasons, *_secret(settings)))
