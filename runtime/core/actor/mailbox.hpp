@@ -42,6 +42,7 @@ struct Request {
   bool replied = false;
   bool finished = false;
   bool cancelled = false;
+  int line = -1;  // on the board
 };
 
 struct Mailbox {

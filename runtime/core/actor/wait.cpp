@@ -247,6 +247,7 @@ void Engine::beat(base::Instant now) {
   if (now < next_beat_) return;
   next_beat_ = now + limits_.heartbeat;
   spin_.set_cores(net::allowed_cores());
+  find_stuck();
   for (const auto& [id, peer] : peers_) {
     if (peer->link == nullptr) continue;
     net::Link& link = *peer->link;
@@ -268,7 +269,7 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   std::optional<base::Instant> due;
   const bool linked = std::ranges::any_of(
       peers_, [](const auto& item) { return item.second->link != nullptr; });
-  if (linked) due = next_beat_;
+  if (linked || !workers_.empty()) due = next_beat_;
   const bool crowded = std::ranges::any_of(workers_, [](const auto& worker) {
     return !worker->ready.empty() && !worker->waiting && !worker->is_loop && !worker->is_foreign;
   });

@@ -27,10 +27,12 @@ def main() -> None:
             f"{start.DESCRIPTORS} is not set: this program is started by a process mesh "
             "(spawn_procs, with or without bootstrap_command), not by hand"
         )
-    link, record, reasons = map(int, numbers.split(","))
-    for fd in (link, reasons):
+    link, record, reasons, *boards = map(int, numbers.split(","))
+    for fd in (link, reasons, *boards):
         os.set_inheritable(fd, False)
     values, settings, bound = start.read_record(record)
+    if boards:
+        settings["boards"] = boards[0]
     spec = ProcSpec.from_values(values)
     words = LastWords(spec, reasons)
     try:

@@ -54,6 +54,7 @@ class Zygote:
         self._idle: list[str] = []  # modules to import when there is nothing to do
         self._warned = False
         self._orders: dict[str, Callable[..., None]] = {
+            "boards": self._take_boards,
             "setup": self._setup,
             "spawn": self._spawn,
             "stop": self._stop,
@@ -119,6 +120,11 @@ class Zygote:
             raise _Ended from None
 
     # orders
+
+    def _take_boards(self, fds: list[int]) -> None:
+        """The pages on which processes say what they do."""
+        if fds:
+            self._settings["boards"] = fds[0]
 
     def _setup(self, settings: dict[str, Any], fds: list[int]) -> None:
         """Take over changed settings: path, cwd, argv, variables, modules, preload, capture."""
