@@ -270,6 +270,7 @@ class Engine {
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, Watched> watched_;  // by the poller's token
   std::uint64_t next_token_ = 1;
+  bool has_foreign_ = false;
   std::vector<Peer*> dirty_;
   std::uint64_t waits_ = 0;  // times that a thread began to wait
 

@@ -188,6 +188,9 @@ void Engine::finish(const std::shared_ptr<Request>& request) {
   if (std::exchange(request->finished, true)) return;
   Mailbox& mailbox = *request->mailbox;
   mailbox.busy = false;
+  if (request->taken_by != nullptr && request->taken_by->handled == request.get()) {
+    request->taken_by->handled = nullptr;
+  }
   if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
   retire(request);
   make_ready(mailbox);
