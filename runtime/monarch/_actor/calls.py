@@ -70,10 +70,7 @@ class OneFuture(CallFuture[R]):
     def get(self, timeout: float | None = None) -> R:
         """As `Future.get`."""
         if not self._state:
-            if self._inbox.arrived:
-                self._advance()
-            else:
-                self._complete(timeout)
+            self._complete(timeout)
         if self._state == VALUE:
             return self._value
         raise self._error.with_traceback(None)

@@ -20,7 +20,8 @@ class Cell:
         actor: its id, the same in every process of its mesh.
         name: what it was spawned as; `mesh_name` is the mesh's.
         mesh_id: the mesh's id, as its owner knows it.
-        rank: its place in the mesh that it was spawned in, whose `extent` is as on the wire.
+        rank: the rank of its process in the mesh of processes, unsliced.
+        place: its place among the actors spawned with it, whose `extent` is as on the wire.
         owner: the process and the actor that spawned it; `creator` is that actor's name.
         instance: the object itself, None until its constructor is through and after its end.
         methods: its endpoints, bound; those that can be called without more ado in `plain`.
@@ -45,6 +46,7 @@ class Cell:
         "name",
         "on_end",
         "owner",
+        "place",
         "plain",
         "rank",
         "running",
@@ -59,6 +61,7 @@ class Cell:
         self.name: str = name
         self.mesh_id: int = mesh_id
         self.mesh_name: str = mesh_name
+        self.place = rank
         self.rank: int = rank if ranks is None else ranks[rank]
         self.extent = extent
         self.owner: tuple[int, int] = owner

@@ -44,7 +44,7 @@ class ActorInstance:
     def rank(self) -> Point:
         """Its place in the mesh in which it was spawned."""
         cell = self._cell
-        return _point(0, b"") if cell is None else _point(cell.rank, cell.extent)
+        return _point(0, b"") if cell is None else _point(cell.place, cell.extent)
 
     @property
     def name(self) -> str:

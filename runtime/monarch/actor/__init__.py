@@ -17,6 +17,10 @@ from monarch._actor.future import Future
 from monarch._actor.handle import as_endpoint
 from monarch._actor.ports import Channel, Port, PortReceiver
 from monarch._actor.process import shutdown_context
+from monarch._mesh.controller import get_or_spawn_controller
+from monarch._mesh.here import this_host, this_proc
+from monarch._mesh.host_mesh import HostMesh
+from monarch._mesh.proc_mesh import ProcMesh
 from monarch._shape.extent import Extent, Point
 from monarch._shape.value_mesh import ValueMesh
 from monarch.errors import ActorCrashError, ActorError, SupervisionError
@@ -31,9 +35,11 @@ __all__ = [
     "Endpoint",
     "Extent",
     "Future",
+    "HostMesh",
     "Point",
     "Port",
     "PortReceiver",
+    "ProcMesh",
     "SupervisionError",
     "ValueMesh",
     "as_endpoint",
@@ -43,6 +49,9 @@ __all__ = [
     "current_rank",
     "current_size",
     "endpoint",
+    "get_or_spawn_controller",
     "send",
     "shutdown_context",
+    "this_host",
+    "this_proc",
 ]

@@ -1,0 +1,96 @@
+"""Waiting for processes that this one started: that they have begun, and that they have ended."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+from monarch import config
+from monarch._actor.future import Combined, Pending
+from monarch._actor.process import process
+from monarch._actor.replies import OK
+from monarch._mesh import placement as placements
+from monarch._proc import local
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
+
+    from monarch._actor.future import Future
+    from monarch._core import Inbox
+    from monarch._mesh.placement import Placement
+
+    R = TypeVar("R")
+
+__all__ = ["stop_procs", "when_ended"]
+
+
+def stop_procs(procs: Placement, reason: str, title: str) -> Future[None]:
+    """End the processes of a mesh that this process spawned; the mesh is stopped from here on."""
+    here = process().id
+    request = procs.request
+    limit: float = config.value("mesh_terminate_timeout")
+    by_host: dict[int, list[int]] = {}
+    for rank, ref in procs.refs.items():
+        by_host.setdefault(request.host(rank).proc, []).append(ref.id)
+    procs.stop(reason)
+    asked: list[Future[Any]] = []
+    for host, ids in by_host.items():
+        if host == here:
+            asked.append(when_ended(ids, _nothing, f"{title} to stop"))
+            local.stop(ids, reason, limit)
+        else:
+            asked.append(process().asking(host, "stop_procs", (ids, reason, limit)))
+
+    def done(_all: list[Any]) -> None:
+        placements.disown(procs)
+
+    return Combined(asked, done)
+
+
+def _nothing(_inbox: Inbox) -> None:
+    return None
+
+
+class _Waiters:
+    """Inboxes that want to hear of the ends of processes, by process."""
+
+    def __init__(self) -> None:
+        self._lock = allocate_lock()
+        self._waiting: dict[int, list[tuple[int, int]]] = {}
+        self._listens = False
+
+    def add(self, procs: Iterable[int], inbox: int) -> None:
+        """Post to an inbox as each of these ends, or has ended; the index is the rank."""
+        with self._lock:
+            if not self._listens:
+                self._listens = True
+                local.listen(on_exit=self._ended)
+            gone = []
+            for rank, proc in enumerate(procs):
+                if local.lives(proc):
+                    self._waiting.setdefault(proc, []).append((inbox, rank))
+                else:
+                    gone.append((inbox, rank))
+        _post(gone)
+
+    def _ended(self, report: Any) -> None:
+        with self._lock:
+            waiting = self._waiting.pop(report.proc, [])
+        _post(waiting)
+
+
+def _post(waiting: Iterable[tuple[int, int]]) -> None:
+    here = process()
+    for inbox, rank in waiting:
+        here.engine.post(here.id, inbox, rank, OK, b"", None)
+
+
+_waiters = _Waiters()
+
+
+def when_ended(procs: list[int], settle: Callable[[Inbox], R], what: str) -> Future[R]:
+    """A future of `settle` once all of these processes have ended."""
+    inbox = process().engine.open_inbox(False)
+    _waiters.add(procs, inbox.id)
+    return Pending(inbox, len(procs), settle, what)

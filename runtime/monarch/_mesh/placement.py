@@ -1,0 +1,304 @@
+"""Where the procs of a mesh are, and which of them have been replaced.
+
+A process holds one `Placement` for each mesh of procs that it knows: all its handles of that mesh,
+of actors on it and of their slices share it, so that a replaced rank is found by all of them.
+"""
+
+from __future__ import annotations
+
+from _weakref import ref as weak
+
+from monarch._actor.process import at_start, process
+from monarch._shape import Shape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from monarch._actor.handle import Route
+    from monarch._actor.process import Process
+    from monarch._shape import Extent
+
+__all__ = [
+    "Placement",
+    "ProcRef",
+    "Spawned",
+    "disown",
+    "known",
+    "news",
+    "note_place",
+    "own",
+    "owned",
+    "place_of",
+    "placement",
+    "starter_of",
+]
+
+_SPARE = 64
+
+
+class ProcRef:
+    """One process: its id, which no other ever has, and where it is.
+
+    Attributes:
+        id: what the engine knows it by.
+        rank: its place in the mesh of procs, unsliced.
+        address: where it listens; empty where the id tells.
+        host: the name of its machine.
+        incarnation: how often the rank had been replaced before.
+
+    """
+
+    __slots__ = ("address", "host", "id", "incarnation", "rank")
+
+    def __init__(
+        self,
+        id: int,  # noqa: A002 - the word for it everywhere
+        rank: int = 0,
+        address: str = "",
+        host: str = "",
+        incarnation: int = 0,
+    ) -> None:
+        self.id = id
+        self.rank = rank
+        self.address = address
+        self.host = host
+        self.incarnation = incarnation
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ProcRef, (self.id, self.rank, self.address, self.host, self.incarnation)
+
+    def __repr__(self) -> str:
+        again = f", incarnation {self.incarnation}" if self.incarnation else ""
+        return f"<proc {self.id:016x}: rank {self.rank}{again}>"
+
+
+class Spawned:
+    """Actors that this process spawned on a mesh of procs: what it takes to make one again."""
+
+    __slots__ = ("actor", "buffers", "data", "extent", "flags", "name", "ranks", "sender")
+
+    def __init__(
+        self,
+        actor: int,
+        name: str,
+        ranks: tuple[int, ...] | None,
+        create: tuple[bytes, list[Any] | None, int, bytes, int],
+    ) -> None:
+        self.actor = actor
+        self.name = name
+        self.ranks = ranks
+        self.data, self.buffers, self.sender, self.extent, self.flags = create
+
+
+class Placement:
+    """The procs of one mesh, by rank. `version` grows with each replaced rank.
+
+    Attributes:
+        id: tells the mesh from any other, in all processes.
+        name: the name the mesh was spawned with.
+        extent: the extent of the whole mesh; `whole` is its shape.
+        owner: process and actor (0: the program itself) that spawned it.
+        refs: the procs, by rank; elsewhere than at the owner, those that handles here need.
+        spawned: what this process spawned on it, by actor id.
+        lost: ranks whose process is known to be lost and has not been replaced.
+        stopped: why it was stopped; empty while it runs.
+        request: at the owner, what the procs were started with.
+        holders: at the owner, other processes that have handles and are told of new procs.
+
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_next",
+        "_routes",
+        "extent",
+        "holders",
+        "id",
+        "lost",
+        "name",
+        "owner",
+        "refs",
+        "request",
+        "spawned",
+        "stopped",
+        "version",
+        "whole",
+    )
+
+    def __init__(
+        self,
+        id: int,  # noqa: A002 - the word for it everywhere
+        name: str,
+        extent: Extent,
+        owner: tuple[int, int],
+        refs: dict[int, ProcRef],
+    ) -> None:
+        self.id = id
+        self.name = name
+        self.extent = extent
+        self.whole = Shape.dense(extent)
+        self.owner = owner
+        self.refs = refs
+        self.version = 0
+        self.spawned: dict[int, Spawned] = {}
+        self.stopped = ""
+        self.lost: set[int] = set()
+        self.request: Any = None
+        self.holders: set[int] = set()
+        self._routes: list[weak[Route]] = []
+        self._next = _SPARE
+
+    def watch(self, route: Route) -> None:
+        """Make a route stale once a rank is replaced or the mesh stops."""
+        routes = self._routes
+        if len(routes) >= self._next:
+            routes[:] = [one for one in routes if one() is not None]
+            self._next = 2 * len(routes) + _SPARE
+        routes.append(weak(route))
+
+    def replace(self, rank: int, ref: ProcRef) -> None:
+        """Put another process in a rank: routes of handles go there from now on."""
+        self.refs[rank] = ref
+        self.lost.discard(rank)
+        self.version += 1
+        self.spoil()
+
+    def update(self, refs: dict[int, ProcRef]) -> list[int]:
+        """Take newer procs, as the owner told them; gives the ranks that were replaced."""
+        replaced = []
+        for rank, ref in refs.items():
+            old = self.refs.setdefault(rank, ref)
+            if old.incarnation < ref.incarnation:
+                self.replace(rank, ref)
+                replaced.append(rank)
+        return replaced
+
+    def stop(self, reason: str) -> None:
+        """Note that the mesh was stopped: calls of handles here are refused with `reason`."""
+        self.stopped = reason
+        self.spawned.clear()
+        self.spoil()
+
+    def spoil(self) -> None:
+        """Make all routes stale."""
+        routes, self._routes = self._routes, []
+        for one in routes:
+            route = one()
+            if route is not None:
+                route.stale = True
+
+    def reach(self, ranks: Iterable[int]) -> list[int]:
+        """The ids of the procs of some ranks, which can be sent to from now on."""
+        here = process()
+        if self.owner[0] != here.id and here.id not in self.holders:
+            self.holders.add(here.id)
+            here.tell(self.owner[0], "holds", self.id)
+        refs = self.refs
+        ids = []
+        for rank in ranks:
+            ref = refs[rank]
+            if ref.address:
+                here.add_peer(ref.id, ref.address)
+            ids.append(ref.id)
+        return ids
+
+    def told(self, shape: Shape) -> tuple[Any, ...]:
+        """What `placement` takes to find or make it elsewhere, for handles of some ranks."""
+        refs = self.refs
+        some = {rank: refs[rank] for rank in shape.ranks()}
+        return self.id, self.name, self.extent, self.owner, some
+
+    def __repr__(self) -> str:
+        return f"<procs of {self.name!r} {self.extent}, version {self.version}>"
+
+
+owned: dict[int, Placement] = {}
+"""Placements of meshes that this process spawned and has not stopped, by mesh id."""
+
+_known: dict[int, weak[Placement]] = {}
+_places: dict[int, tuple[Placement, int]] = {}
+_starters: dict[int, int] = {}
+
+
+def own(placement: Placement) -> None:
+    """Keep the placement of a mesh that this process spawned; failures are looked up in it."""
+    owned[placement.id] = placement
+    _known[placement.id] = weak(placement)
+    for rank, ref in placement.refs.items():
+        _places[ref.id] = (placement, rank)
+
+
+def note_place(placement: Placement, rank: int) -> None:
+    """Look failures of the proc now in `rank` up in this placement."""
+    _places[placement.refs[rank].id] = (placement, rank)
+
+
+def disown(placement: Placement) -> None:
+    """Forget a placement that was stopped."""
+    owned.pop(placement.id, None)
+    for ref in placement.refs.values():
+        _places.pop(ref.id, None)
+
+
+def place_of(proc: int) -> tuple[Placement, int] | None:
+    """The mesh, spawned by this process, and the rank that a process was started for."""
+    return _places.get(proc)
+
+
+def starter_of(proc: int) -> int | None:
+    """The process that started another, as far as meshes known here tell."""
+    place = _places.get(proc)
+    return _starters.get(proc) if place is None else place[0].owner[0]
+
+
+def known(mesh: int) -> Placement | None:
+    """The placement of a mesh, where this process knows it."""
+    found = _known.get(mesh)
+    return None if found is None else found()
+
+
+def placement(
+    mesh: int,
+    name: str,
+    extent: Extent,
+    owner: tuple[int, int],
+    refs: dict[int, ProcRef],
+) -> Placement:
+    """The placement of a mesh as a handle from elsewhere tells it, merged with what is known."""
+    for ref in refs.values():
+        _starters[ref.id] = owner[0]
+    found = known(mesh)
+    if found is not None:
+        found.update(refs)
+        return found
+    found = Placement(mesh, name, extent, owner, refs)
+    if len(_known) > _SPARE:
+        for gone in [one for one, held in _known.items() if held() is None]:
+            del _known[gone]
+    _known[mesh] = weak(found)
+    return found
+
+
+def _held(peer: int, mesh: int) -> None:
+    """Another process has handles of a mesh that this one spawned."""
+    placement = owned.get(mesh)
+    if placement is None:
+        return
+    placement.holders.add(peer)
+    if placement.version:
+        process().tell(peer, "placement", news(placement, placement.refs))
+
+
+def news(placement: Placement, ranks: Iterable[int]) -> tuple[Any, ...]:
+    """Where some ranks of a mesh are now, as other processes are told."""
+    return placement.id, {rank: placement.refs[rank] for rank in ranks}
+
+
+def listen(here: Process) -> None:
+    """Let a process hear of handles elsewhere."""
+    here.on("holds", _held)
+
+
+at_start(listen)

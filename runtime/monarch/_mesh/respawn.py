@@ -1,0 +1,137 @@
+"""Replacing processes in place: the same ranks, new processes, actors made again."""
+
+from __future__ import annotations
+
+from monarch._actor.future import Combined, Done, Pending
+from monarch._actor.process import at_start, process
+from monarch._actor.replies import error_of
+from monarch._mesh import placement as placements
+from monarch._mesh import spawning
+from monarch._mesh.proc_mesh import begun
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
+
+    from monarch._actor.future import Future
+    from monarch._actor.process import Process
+    from monarch._core import Inbox
+    from monarch._mesh.placement import Placement, ProcRef, Spawned
+
+__all__ = ["remake", "respawn"]
+
+
+class _Title:
+    """How messages call what is waited for."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def _title(self) -> str:
+        return self._text
+
+    def __str__(self) -> str:
+        return self._text
+
+
+def respawn(placement: Placement, ranks: Sequence[int]) -> Future[None]:
+    """Start new processes in some ranks of a mesh that this process started.
+
+    Actors that this process spawned there are made again by their constructors; other processes
+    make theirs again when they hear of it. A process that is still there is killed.
+
+    Args:
+        placement: the mesh.
+        ranks: ranks of the whole mesh.
+
+    Returns:
+        A future that is done once the constructors are through.
+
+    """
+    from monarch._proc import local  # noqa: PLC0415 - a proc that spawns none does without
+
+    if not ranks:
+        return Done(None)
+    here = process()
+    local.spawner().kill([placement.refs[rank].id for rank in ranks])
+    spawning.start_again(placement, ranks)
+    news = placements.news(placement, ranks)
+    told = [here.asking(one, "placement", news) for one in placement.holders]
+    return Combined(
+        [*told, begun(placement, ranks), _made(placement, remake(placement, ranks))], _nothing
+    )
+
+
+def _nothing(_all: list[Any]) -> None:
+    return None
+
+
+def _made(placement: Placement, made: list[tuple[Spawned, int, int]]) -> Future[None]:
+    """A future of the constructors."""
+    here = process()
+    inbox = here.engine.open_inbox(False)
+    title = _Title(f"proc mesh {placement.name!r} to be whole again")
+    for spawned, rank, place in made:
+        targets = here.engine.targets([placement.refs[rank].id], [spawned.actor])
+        here.engine.cast(targets, "", b"", None, 0, b"", 0, here.id, inbox.id, place)
+
+    def settle(inbox: Inbox) -> None:
+        for place in range(inbox.arrived):
+            rank, status, data, buffers = inbox.get(place)
+            if status:
+                who: Any = title
+                raise error_of(who, rank, status, data, buffers)
+
+    return Pending(inbox, len(made), settle, str(title))
+
+
+def remake(placement: Placement, ranks: Sequence[int]) -> list[tuple[Spawned, int, int]]:
+    """Make again what this process spawned in these ranks; gives each with rank and place."""
+    made = []
+    for spawned in list(placement.spawned.values()):
+        for rank in ranks:
+            place = _place(spawned, rank)
+            if place is not None:
+                _create(placement, spawned, rank, place)
+                made.append((spawned, rank, place))
+    return made
+
+
+def _place(spawned: Spawned, rank: int) -> int | None:
+    """The rank that an actor has among those it was spawned with."""
+    if spawned.ranks is None:
+        return rank
+    return spawned.ranks.index(rank) if rank in spawned.ranks else None
+
+
+def _create(placement: Placement, spawned: Spawned, rank: int, place: int) -> None:
+    engine = process().engine
+    targets = engine.targets(placement.reach([rank]), [spawned.actor])
+    engine.cast(
+        targets,
+        "",
+        spawned.data,
+        spawned.buffers,
+        spawned.sender,
+        spawned.extent,
+        spawned.flags,
+        rank=place,
+    )
+
+
+def _heard(_owner: int, body: tuple[int, dict[int, ProcRef]]) -> None:
+    """The owner of a mesh tells where its ranks are now."""
+    mesh, refs = body
+    placement = placements.known(mesh)
+    if placement is not None:
+        replaced = placement.update(refs)
+        if replaced and placement.spawned:
+            remake(placement, replaced)
+
+
+def _listen(here: Process) -> None:
+    here.on("placement", _heard)
+
+
+at_start(_listen)

@@ -1,0 +1,168 @@
+"""How processes are started for a mesh: what each one is told, and where it is asked for."""
+
+# ruff: noqa: SLF001 - meshes of the same package
+from __future__ import annotations
+
+from math import prod
+from operator import index as to_int
+
+from monarch import config
+from monarch._actor.cell import cells
+from monarch._actor.current import sender
+from monarch._actor.pickling import pack
+from monarch._actor.process import process
+from monarch._mesh import placement as placements
+from monarch._mesh.ids import new_id, new_ids
+from monarch._mesh.placement import Placement, ProcRef
+from monarch._shape import Extent, Point, Shape
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from typing import Any
+
+    from monarch._mesh.host_mesh import HostMesh, HostRef
+    from monarch._proc.spec import ProcSpec
+
+__all__ = ["Request", "start", "start_again"]
+
+
+class Request:
+    """What `spawn_procs` was asked for, checked. Kept, so that ranks can be started again."""
+
+    def __init__(
+        self,
+        hosts: HostMesh,
+        per_host: dict[str, int],
+        bootstrap: Callable[[], Any] | None,
+        name: str | None,
+        proc_bind: Sequence[Mapping[str, str]] | None,
+        bootstrap_command: Any | None,
+    ) -> None:
+        self.per_host = _sizes(hosts, per_host)
+        self.count = prod(self.per_host.values())
+        labels = hosts._labels
+        extent = Extent((*labels, *self.per_host), (*hosts._ndslice.sizes, *self.per_host.values()))
+        self.extent = extent
+        self.shape = Shape.dense(extent)
+        self.name = name or "procs"
+        self.hosts = hosts._refs()
+        self.python = hosts._python
+        self.bootstrap = None if bootstrap is None else pack(bootstrap)
+        self.command = bootstrap_command
+        self.bind = None if proc_bind is None else [dict(one) for one in proc_bind]
+        if self.bind is not None and len(self.bind) != self.count:
+            raise ValueError(
+                hosts._said(
+                    f"spawn_procs(per_host={per_host!r})",
+                    f"proc_bind is for each process of a host, {self.count} of them, and has "
+                    f"{len(self.bind)}",
+                )
+            )
+        self.commands = [self._command(rank) for rank in range(extent.nelements)]
+
+    def host(self, rank: int) -> HostRef:
+        """The host of a rank."""
+        return self.hosts[rank // self.count]
+
+    def spec(self, rank: int, proc: int, incarnation: int) -> ProcSpec:
+        """What the process of a rank is started with."""
+        from monarch._proc.spec import ProcSpec  # noqa: PLC0415 - a proc that spawns none does without
+
+        program, variables = self.commands[rank]
+        return ProcSpec(
+            proc,
+            rank,
+            (self.extent.labels, self.extent.sizes),
+            self.name,
+            {**config.inherited(), **variables},
+            self.bind[rank % self.count] if self.bind else None,
+            self.bootstrap,
+            program,
+            process().id,
+            incarnation,
+            rank // self.count,
+            tuple(self.per_host),
+        )
+
+    def _command(self, rank: int) -> tuple[list[str] | None, dict[str, str | None]]:
+        command = self.command
+        if callable(command) and not hasattr(command, "program"):
+            command = command(Point(rank, self.extent))
+        if command is not None:
+            return [command.program, *command.args], dict(command.env or {})
+        if self.python is not None:
+            return [self.python, "-m", "monarch._proc.child"], {}
+        return None, {}
+
+
+def start(request: Request) -> Placement:
+    """Ask for the processes of a new mesh."""
+    here = process()
+    ranks = range(request.extent.nelements)
+    refs = {
+        rank: ProcRef(proc, rank, "", request.host(rank).name)
+        for rank, proc in zip(ranks, new_ids(len(ranks)), strict=True)
+    }
+    placement = Placement(new_id(), request.name, request.extent, (here.id, sender()), refs)
+    placement.request = request
+    placements.own(placement)
+    if placement.owner[1]:
+        cells[placement.owner[1]].on_end.append(lambda: _outlived(placement))
+    try:
+        _ask(request, refs.values())
+    except BaseException:
+        placements.disown(placement)
+        raise
+    return placement
+
+
+def start_again(placement: Placement, ranks: Iterable[int]) -> None:
+    """Ask for new processes in the place of some ranks', and send to those from now on."""
+    request = placement.request
+    refs = []
+    for rank in ranks:
+        old = placement.refs[rank]
+        ref = ProcRef(new_ids(1)[0], rank, old.address, old.host, old.incarnation + 1)
+        placement.replace(rank, ref)
+        placements.note_place(placement, rank)
+        refs.append(ref)
+    _ask(request, refs)
+
+
+def _outlived(placement: Placement) -> None:
+    """The actor that spawned these processes has ended, and so do they."""
+    if not placement.stopped:
+        from monarch._mesh.ends import stop_procs  # noqa: PLC0415 - it knows this module
+
+        stop_procs(placement, "the actor that spawned it has ended", f"{placement!r}")
+
+
+def _ask(request: Request, refs: Iterable[ProcRef]) -> None:
+    here = process()
+    by_host: dict[int, list[ProcSpec]] = {}
+    for ref in refs:
+        spec = request.spec(ref.rank, ref.id, ref.incarnation)
+        by_host.setdefault(request.host(ref.rank).proc, []).append(spec)
+    for host, specs in by_host.items():
+        if host == here.id:
+            from monarch._proc import local  # noqa: PLC0415 - a proc that spawns none does without
+
+            local.spawner().spawn(specs)
+        else:
+            here.tell(host, "spawn", [spec.values() for spec in specs])
+
+
+def _sizes(hosts: HostMesh, per_host: dict[str, int]) -> dict[str, int]:
+    asked = f"spawn_procs(per_host={per_host!r})"
+    sizes = {}
+    for label, size in per_host.items():
+        if label in hosts._labels:
+            raise ValueError(hosts._said(asked, f"{label!r} is a dimension of the hosts already"))
+        try:
+            sizes[label] = to_int(size)
+        except TypeError:
+            raise TypeError(hosts._said(asked, f"sizes are integers, {label!r} is not")) from None
+        if sizes[label] < 1:
+            raise ValueError(hosts._said(asked, f"there is no process in {label!r}"))
+    return sizes
