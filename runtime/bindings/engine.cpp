@@ -227,6 +227,8 @@ nb::object event_tuple(const Handle& engine, actor::Event& event) {
       return nb::make_tuple("cancel", PyRequest{engine, std::move(event.request)});
     case Kind::kStalled:
       return nb::make_tuple("stalled", event.peer, event.seconds);
+    case Kind::kStuck:
+      return nb::make_tuple("stuck", event.peer);
     case Kind::kAlive:
       break;
   }
@@ -471,16 +473,29 @@ void bind_actors(nb::class_<PyEngine>& engine) {
            "actor"_a, nb::sig("def running(self, actor: int) -> list[str]"),
            "Endpoints of `actor` being handled now.")
       .def(
-          "waits",
-          [](PyEngine& self, std::uint64_t actor) {
-            nb::list found;
-            for (const auto& [proc, id] : self.engine->waits(actor)) {
-              found.append(nb::make_tuple(proc, id));
+          "blocked",
+          [](PyEngine& self, std::uint64_t actor, std::uint64_t proc,
+             std::uint64_t inbox) -> nb::object {
+            const auto found = self.engine->blocked(actor, proc, inbox);
+            if (!found) return nb::none();
+            nb::list missing;
+            for (const auto& [id, other] : found->missing) {
+              missing.append(nb::make_tuple(id, other));
             }
-            return found;
+            return nb::make_tuple(found->running, found->called, found->inbox, found->rank,
+                                  missing);
           },
-          "actor"_a, nb::sig("def waits(self, actor: int) -> list[tuple[int, int]]"),
-          "(process, actor) of every answer that calls made by `actor` are waiting for.")
+          "actor"_a, "proc"_a = 0, "inbox"_a = 0,
+          nb::sig("def blocked(self, actor: int, proc: int = 0, inbox: int = 0) -> "
+                  "tuple[str, str, int, int, list[tuple[int, int]]] | None"),
+          "What holds up a call to `actor`, if its endpoint waits for the answers of one call.\n\n"
+          "(running endpoint, called endpoint, inbox it waits at, first rank that is missing there,\n"
+          "(process, actor) of every answer that is missing). `inbox` of process `proc` tells which\n"
+          "call; with 0 it is any.")
+      .def("keep_board",
+           [](PyEngine& self, int fd, std::size_t page) { self.engine->keep_board(fd, page); },
+           "fd"_a, "page"_a,
+           "Keep a page of a file up to date with what is being handled.")
       .def("main_worker",
            [](PyEngine& self) { return PyWorker{self.engine, &self.engine->main_worker()}; })
       .def(

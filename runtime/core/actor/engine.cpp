@@ -210,6 +210,7 @@ Worker& Engine::foreign_worker() {
   const Lock lock(mutex_);
   workers_.push_back(
       std::make_unique<Worker>(static_cast<std::uint32_t>(workers_.size()), /*foreign=*/true));
+  has_foreign_ = true;
   Worker& worker = *workers_.back();
   std::array<int, 2> ends{-1, -1};
   if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
@@ -287,28 +288,6 @@ Token Engine::close_actor(std::uint64_t actor, std::uint8_t status, std::string 
   }
   flush_all();
   return std::exchange(mailbox.state, nullptr);
-}
-
-std::vector<std::string> Engine::running(std::uint64_t actor) {
-  const Lock lock(mutex_);
-  std::vector<std::string> names;
-  if (const auto found = mailboxes_.find(actor); found != mailboxes_.end()) {
-    for (const auto& request : found->second->running) names.push_back(request->endpoint);
-  }
-  return names;
-}
-
-std::vector<std::pair<std::uint64_t, std::uint64_t>> Engine::waits(std::uint64_t actor) {
-  const Lock lock(mutex_);
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> found;
-  for (const auto& [id, inbox] : inboxes_) {
-    if (inbox->sender != actor || inbox->targets == nullptr || !inbox->awaited()) continue;
-    for (std::size_t rank = 0; rank < inbox->targets->list.size(); ++rank) {
-      const Target& target = inbox->targets->list[rank];
-      if (!inbox->answered[rank]) found.emplace_back(target.peer->id, target.actor);
-    }
-  }
-  return found;
 }
 
 }  // namespace monarch::actor

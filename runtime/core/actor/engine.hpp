@@ -22,6 +22,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "actor/board.hpp"
 #include "actor/inbox.hpp"
 #include "actor/mailbox.hpp"
 #include "base/clock.hpp"
@@ -87,6 +88,7 @@ struct Event {
     kCancel,
     kStalled,
     kAlive,
+    kStuck,  // a call by an actor (in `peer`) has been waited for over a second
   } kind;
   std::uint64_t peer = 0;  // or the token of kReadable
   double seconds = 0;
@@ -106,6 +108,15 @@ struct Message {
   std::uint64_t sender = 0;
   std::string_view extent;
   std::uint16_t flags = 0;
+};
+
+// An endpoint that holds its actor while it waits for answers of others, and for nothing else.
+struct Blocked {
+  std::string running;
+  std::string called;  // the endpoint that cannot begin, or is the one that waits
+  std::uint64_t inbox = 0;
+  std::uint32_t rank = 0;  // the first that has not answered
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;  // process and actor of each
 };
 
 struct Limits {
@@ -173,9 +184,14 @@ class Engine {
                                          std::uint8_t status, base::Bytes data,
                                          std::span<const base::Bytes> buffers);
   void finish(const std::shared_ptr<Request>& request);
-  // Endpoints being handled, and the receivers whose answers calls of `actor` are awaited from.
+  // Endpoints being handled.
   [[nodiscard]] std::vector<std::string> running(std::uint64_t actor);
-  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> waits(std::uint64_t actor);
+  // Why `actor` does not get on with a call: the one with the inbox `inbox` of process `proc`, or
+  // any when that is 0. None when it is not this that holds the call up.
+  [[nodiscard]] std::optional<Blocked> blocked(std::uint64_t actor, std::uint64_t proc,
+                                               std::uint64_t inbox);
+  // Keeps a page of `fd` up to date with what is being handled. The descriptor stays the caller's.
+  void keep_board(int fd, std::size_t page);
 
   // Threads.
   [[nodiscard]] Worker& main_worker();
@@ -239,6 +255,7 @@ class Engine {
   void update_writing(Peer& peer);
   void relieve(base::Instant now);
   void beat(base::Instant now);
+  void find_stuck();
 
   const std::uint64_t proc_;
   const Limits limits_;
@@ -253,12 +270,15 @@ class Engine {
   std::unordered_map<std::uint64_t, std::unique_ptr<Peer>> peers_;
   std::unordered_map<std::uint64_t, Watched> watched_;  // by the poller's token
   std::uint64_t next_token_ = 1;
+  bool has_foreign_ = false;
   std::vector<Peer*> dirty_;
   std::uint64_t waits_ = 0;  // times that a thread began to wait
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Mailbox>> mailboxes_;
   std::unordered_map<std::uint64_t, std::shared_ptr<Inbox>> inboxes_;
   std::uint64_t next_inbox_ = 1;
+
+  Board board_;
 
   std::deque<std::unique_ptr<Worker>> workers_;
   Worker* main_ = nullptr;

@@ -54,6 +54,7 @@ struct Inbox {
 
   std::vector<Waiter*> waiters;
   std::vector<Subscription> subscriptions;
+  std::uint32_t beats = 0;  // of the heart, all the while it was waited for
 
   [[nodiscard]] bool awaited() const noexcept { return !waiters.empty() || !subscriptions.empty(); }
 };

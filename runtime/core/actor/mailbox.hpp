@@ -39,9 +39,11 @@ struct Request {
   std::size_t cost = 0;
 
   Mailbox* mailbox = nullptr;
+  Worker* taken_by = nullptr;
   bool replied = false;
   bool finished = false;
   bool cancelled = false;
+  int line = -1;  // on the board
 };
 
 struct Mailbox {
@@ -88,6 +90,7 @@ class Worker {
   int signal_read = -1;      // of a foreign worker: readable when there is something
   int signal_write = -1;
   base::Instant busy_since{};
+  const Request* handled = nullptr;  // taken, and not finished
   Waiter waiter;
 
   [[nodiscard]] bool has_work() const noexcept {

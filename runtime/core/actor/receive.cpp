@@ -1,6 +1,8 @@
 // What comes in: frames to requests, replies and events; and what becomes of them.
 #include <algorithm>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "actor/engine.hpp"
 
@@ -13,6 +15,13 @@ using base::Bytes;
 Payload payload_of(wire::Frame& frame, Bytes data) {
   if (frame.storage == nullptr) return copy_payload(data, frame.buffers);
   return {.storage = frame.storage, .data = data, .buffers = std::move(frame.buffers)};
+}
+
+std::string_view board_name(const Request& request) {
+  if ((request.flags & k_create) != 0) return "__init__";
+  if ((request.flags & k_stop) != 0) return "__cleanup__";
+  if ((request.flags & k_supervise) != 0) return "__supervise__";
+  return request.endpoint;
 }
 
 }  // namespace
@@ -179,6 +188,9 @@ void Engine::finish(const std::shared_ptr<Request>& request) {
   if (std::exchange(request->finished, true)) return;
   Mailbox& mailbox = *request->mailbox;
   mailbox.busy = false;
+  if (request->taken_by != nullptr && request->taken_by->handled == request.get()) {
+    request->taken_by->handled = nullptr;
+  }
   if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
   retire(request);
   make_ready(mailbox);
@@ -187,7 +199,9 @@ void Engine::finish(const std::shared_ptr<Request>& request) {
 void Engine::retire(const std::shared_ptr<Request>& request) {
   const bool answered =
       request->replied || request->inbox == 0 || (request->flags & k_explicit) != 0;
-  if (request->finished && answered) std::erase(request->mailbox->running, request);
+  if (!request->finished || !answered) return;
+  board_.leave(std::exchange(request->line, Board::k_none));
+  std::erase(request->mailbox->running, request);
 }
 
 std::optional<Work> Engine::pop(Worker& worker) {
@@ -198,6 +212,9 @@ std::optional<Work> Engine::pop(Worker& worker) {
     mailbox.busy = true;
     std::shared_ptr<Request> request = mailbox.queue.pop();
     mailbox.running.push_back(request);
+    if (board_.mapped()) {
+      request->line = board_.enter(request->actor, board_name(*request), clock_.now());
+    }
     return Work{.kind = Work::Kind::kRequest, .request = std::move(request), .state = mailbox.state};
   }
   if (std::exchange(worker.attached_ready, false)) {

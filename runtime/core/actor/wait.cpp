@@ -211,8 +211,11 @@ std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> de
   worker.waiting = false;
   worker.stopped = stopping_;
   if (ended != Waited::kDone) return std::nullopt;
+  std::optional<Work> work = pop(worker);
   worker.busy_since = clock_.now();
-  return pop(worker);
+  worker.handled = work ? work->request.get() : nullptr;
+  if (worker.handled != nullptr) work->request->taken_by = &worker;
+  return work;
 }
 
 // Actors that share a worker which is stuck in the endpoint of another move to one that is free.
@@ -221,7 +224,8 @@ void Engine::relieve(base::Instant now) {
   for (std::size_t i = 0; i < count; ++i) {
     Worker& stuck = *workers_[i];
     if (stuck.ready.empty() || stuck.waiting || stuck.is_loop || stuck.is_foreign) continue;
-    if (now - stuck.busy_since < kStuck) continue;
+    // Between two messages it only waits for a processor, and takes the next one itself.
+    if (stuck.handled == nullptr || now - stuck.busy_since < kStuck) continue;
     const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
       return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
     });
@@ -247,6 +251,7 @@ void Engine::beat(base::Instant now) {
   if (now < next_beat_) return;
   next_beat_ = now + limits_.heartbeat;
   spin_.set_cores(net::allowed_cores());
+  find_stuck();
   for (const auto& [id, peer] : peers_) {
     if (peer->link == nullptr) continue;
     net::Link& link = *peer->link;
@@ -268,7 +273,7 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   std::optional<base::Instant> due;
   const bool linked = std::ranges::any_of(
       peers_, [](const auto& item) { return item.second->link != nullptr; });
-  if (linked) due = next_beat_;
+  if (linked || !workers_.empty()) due = next_beat_;
   const bool crowded = std::ranges::any_of(workers_, [](const auto& worker) {
     return !worker->ready.empty() && !worker->waiting && !worker->is_loop && !worker->is_foreign;
   });
@@ -293,11 +298,13 @@ void Engine::caretaker() {
       if (!idle_.empty()) {
         idle_.front()->condition.notify_one();
       } else {
+        // Nobody waits for what it reads, unless there is an event loop that is not ours: so it
+        // reads once a tick and leaves the processor to those that work.
         lead_ = Lead::kCaretaker;
         do {
           poll_once(lock, due, /*spin=*/false);
           due = run_timers(clock_.now());
-        } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty());
+        } while (!stopping_ && has_foreign_ && wanted_ == 0 && idle_.empty() && followers_.empty());
         release_lead();
         if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
       }

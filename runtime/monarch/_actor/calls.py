@@ -70,7 +70,10 @@ class OneFuture(CallFuture[R]):
     def get(self, timeout: float | None = None) -> R:
         """As `Future.get`."""
         if not self._state:
-            self._complete(timeout)
+            if self._inbox.arrived:
+                self._advance()
+            else:
+                self._complete(timeout)
         if self._state == VALUE:
             return self._value
         raise self._error.with_traceback(None)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from monarch._actor.generic import Generic, R, R_co
+from monarch._actor.waiting import arrive, block
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,13 +138,9 @@ class Future(Generic[R_co]):
     def _complete(self, timeout: float | None) -> None:
         if timeout is not None:
             check_timeout(timeout)
-        from monarch._actor.waiting import block  # noqa: PLC0415 - it knows futures
-
         block(self, timeout)
 
     def _arrive(self) -> Generator[Any, None, None]:
-        from monarch._actor.waiting import arrive  # noqa: PLC0415 - it knows futures
-
         return arrive(self)
 
     def _set(self, value: Any) -> None:

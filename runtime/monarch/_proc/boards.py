@@ -12,8 +12,12 @@ from _thread import allocate_lock
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from mmap import mmap
+    from typing import Any
 
-__all__ = ["LINE", "MOST", "NO_PAGE", "PAGE", "Boards", "Running", "read_page"]
+    from monarch._core import Engine
+    from monarch._proc.spec import ProcSpec
+
+__all__ = ["LINE", "MOST", "NO_PAGE", "PAGE", "Boards", "Running", "keep", "read_page"]
 
 PAGE = 4096
 LINE = 128
@@ -47,6 +51,15 @@ def read_page(page: bytes) -> list[Running]:
             text = page[at + _AT_TEXT : at + LINE].partition(b"\0")[0]
             found.append(Running(actor, text.decode("utf-8", "replace"), since / 1e9))
     return sorted(found, key=lambda one: one.since)
+
+
+def keep(engine: Engine, spec: ProcSpec, settings: dict[str, Any]) -> None:
+    """In a process: let the engine write on the process's page; closes the file of all pages."""
+    fd = settings.pop("boards", -1)
+    if fd >= 0:
+        if spec.board != NO_PAGE:
+            engine.keep_board(fd, spec.board)
+        os.close(fd)
 
 
 class Boards:

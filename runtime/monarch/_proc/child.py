@@ -13,6 +13,7 @@ from monarch._proc.spec import ProcSpec
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, NoReturn
 
 BODY = "monarch._proc.work:work"  # what a process runs; settings may name another
@@ -26,10 +27,12 @@ def main() -> None:
             f"{start.DESCRIPTORS} is not set: this program is started by a process mesh "
             "(spawn_procs, with or without bootstrap_command), not by hand"
         )
-    link, record, reasons = map(int, numbers.split(","))
-    for fd in (link, reasons):
+    link, record, reasons, *boards = map(int, numbers.split(","))
+    for fd in (link, reasons, *boards):
         os.set_inheritable(fd, False)
     values, settings, bound = start.read_record(record)
+    if boards:
+        settings["boards"] = boards[0]
     spec = ProcSpec.from_values(values)
     words = LastWords(spec, reasons)
     try:
@@ -43,6 +46,36 @@ def main() -> None:
             spec.bind.clear()
         run(spec, link, settings, words)
     except BaseException as error:  # noqa: BLE001 - reported, then the process ends
+        words.give_up(error)
+
+
+def forked(
+    spec: ProcSpec,
+    link: int,
+    stdio: tuple[int, int] | None,
+    settings: dict[str, Any],
+    reasons: int,
+    foreign: Sequence[int],
+) -> NoReturn:
+    """Be the process `spec`, in a fork of the zygote whose own descriptors are `foreign`."""
+    words = LastWords(spec, reasons)
+    try:
+        _signal.set_wakeup_fd(-1)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
+        start.lead_session(settings["zygote"])
+        for fd in foreign:
+            os.close(fd)
+        if stdio is not None:
+            os.dup2(stdio[0], 1)
+            os.dup2(stdio[1], 2)
+            os.close(stdio[0])
+            os.close(stdio[1])
+        start.set_variables(spec, settings)
+        if spec.command is not None:
+            binding.apply(spec.bind)
+            start.become_program(spec, link, settings, reasons)
+        run(spec, link, settings, words)
+    except BaseException as error:  # noqa: BLE001 - whatever it is, the zygote's code must not go on
         words.give_up(error)
 
 

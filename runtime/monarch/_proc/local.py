@@ -116,7 +116,11 @@ def _made(here: Process) -> Spawner:
 
 def _settings(here: Process) -> dict[str, Any]:
     named: str = config.value("preload_modules")
-    preload = ["monarch._proc.work", *(name.strip() for name in named.split(",") if name.strip())]
+    preload = [
+        "threading",
+        "monarch._proc.work",
+        *(name.strip() for name in named.split(",") if name.strip()),
+    ]
     if _async_actors():
         preload.append("asyncio")
     return {

@@ -11,6 +11,7 @@ import sys
 import time
 
 from monarch._proc import start
+from monarch._proc.boards import Boards
 from monarch._proc.interpreter import command
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages
 from monarch._proc.spec import ExitReport, ProcSpec
@@ -19,6 +20,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any
+
+    from monarch._proc.boards import Running
 
 _CONTROL = 3  # the zygote's descriptor of the socket to us
 _BATCH = min(64, MOST_DESCRIPTORS)
@@ -69,6 +72,7 @@ class Spawner:
         self._live: dict[int, ProcSpec] = {}
         self._pids: dict[int, int] = {}
         self._limits: dict[int, float] = {}
+        self._boards = Boards()
         os.register_at_fork(after_in_child=self._forget)
 
     @property
@@ -83,6 +87,10 @@ class Spawner:
     def pid(self, proc: int) -> int | None:
         """The pid of a process that has started and not been reported as ended."""
         return self._pids.get(proc)
+
+    def running(self, proc: int) -> list[Running]:
+        """What a process is handling, the oldest first; when its end is reported, what it was."""
+        return self._boards.read(proc)
 
     def lives(self, proc: int) -> bool:
         """Whether a process was asked for and its end has not been reported."""
@@ -115,6 +123,7 @@ class Spawner:
                 theirs = []
                 for spec, (ours, other) in zip(batch, pairs[first:], strict=False):
                     self._live[spec.id] = spec
+                    spec.board = self._boards.take(spec.id)
                     self._add_link(spec.id, ours)
                     theirs.append(other)
                 self._send(messages, ("spawn", [spec.values() for spec in batch]), theirs)
@@ -179,6 +188,7 @@ class Spawner:
             self._messages, self._zygote = None, 0
             self._live.clear()
             self._pids.clear()
+            self._boards.close()
         if messages is None:
             return
         self._close(messages)
@@ -199,6 +209,8 @@ class Spawner:
             settings = {"modules": _modules(), "later": ["asyncio"]}
             if self._secret is not None:
                 secret.append(self._secret())
+            if (boards := self._boards.fileno()) >= 0:
+                self._send(self._messages, ("boards",), [os.dup(boards)])
             if self._watch is not None:
                 self._watch(self._messages.fileno())
         for name, value in {**_surroundings(), **self._settings()}.items():
@@ -288,6 +300,7 @@ class Spawner:
             self._messages.close()
         self._messages, self._zygote = None, 0
         self._live, self._pids, self._limits, self._sent = {}, {}, {}, {}
+        self._boards.close()
 
     # reports
 
@@ -332,7 +345,8 @@ class Spawner:
         self._pids.pop(report.proc, None)
         self._limits.pop(report.proc, None)
         handler = self._on_exit
-        return [] if handler is None else [lambda: handler(report)]
+        calls = [] if handler is None else [lambda: handler(report)]
+        return [*calls, lambda: self._boards.give_back(report.proc)]
 
 
 def note(text: str) -> None:

@@ -19,11 +19,13 @@ class ProcSpec:
     index. `environment` is set over the parent's and over what rank and devices give; a value of
     None unsets a variable. `bind` holds any of cpunodebind, membind, physcpubind and cpus.
     `bootstrap` is a pickled callable, `command` a program with its arguments that is run in place
-    of the forked interpreter; `incarnation` counts the processes that had this rank.
+    of the forked interpreter; `incarnation` counts the processes that had this rank. `board` is the
+    number of the page on which it says what it is doing, -1 without one.
     """
 
     __slots__ = (
         "bind",
+        "board",
         "bootstrap",
         "command",
         "environment",
@@ -51,6 +53,7 @@ class ProcSpec:
         incarnation: int = 0,
         host: int = 0,
         per_host: Sequence[str] = (),
+        board: int = -1,
     ) -> None:
         self.id = id
         self.rank = rank
@@ -64,6 +67,7 @@ class ProcSpec:
         self.incarnation = incarnation
         self.host = host
         self.per_host = tuple(per_host)
+        self.board = board
 
     def __repr__(self) -> str:
         return f"ProcSpec({self.label}, id={self.id:016x})"

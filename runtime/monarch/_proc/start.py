@@ -13,7 +13,7 @@ import sys
 
 from monarch import _core
 from monarch._link import secret
-from monarch._proc import binding, environment
+from monarch._proc import environment
 from monarch._proc.interpreter import command
 
 TYPE_CHECKING = False
@@ -23,42 +23,11 @@ if TYPE_CHECKING:
 
     from monarch._proc.spec import ProcSpec
 
-DESCRIPTORS = "MONARCH_PROC_FDS"  # of a process that runs a program: link, record, reasons
+# Of a process that runs a program: link, record, reasons, and boards where there are some.
+DESCRIPTORS = "MONARCH_PROC_FDS"
 LONGEST_REASON = 8192
 FAILED_TO_START = 70  # exit code of a process that could not begin its work
-_LINK, _RECORD, _REASONS, _SECRET = 3, 4, 5, 6
-
-
-def forked(
-    spec: ProcSpec,
-    link: int,
-    stdio: tuple[int, int] | None,
-    settings: dict[str, Any],
-    reasons: int,
-    foreign: Sequence[int],
-) -> NoReturn:
-    """Be the process `spec`, in a fork of the zygote whose own descriptors are `foreign`."""
-    from monarch._proc import child  # noqa: PLC0415 - it imports this module
-
-    words = child.LastWords(spec, reasons)
-    try:
-        _signal.set_wakeup_fd(-1)
-        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
-        lead_session(settings["zygote"])
-        for fd in foreign:
-            os.close(fd)
-        if stdio is not None:
-            os.dup2(stdio[0], 1)
-            os.dup2(stdio[1], 2)
-            os.close(stdio[0])
-            os.close(stdio[1])
-        set_variables(spec, settings)
-        if spec.command is not None:
-            binding.apply(spec.bind)
-            _become_program(spec, link, settings, reasons)
-        child.run(spec, link, settings, words)
-    except BaseException as error:  # noqa: BLE001 - whatever it is, the zygote's code must not go on
-        words.give_up(error)
+_FIRST = 3
 
 
 def lead_session(zygote: int) -> None:
@@ -84,13 +53,14 @@ def set_variables(spec: ProcSpec, settings: dict[str, Any]) -> None:
             os.environ[name] = value
 
 
-def _become_program(spec: ProcSpec, link: int, settings: dict[str, Any], reasons: int) -> NoReturn:
+def become_program(spec: ProcSpec, link: int, settings: dict[str, Any], reasons: int) -> NoReturn:
     assert spec.command is not None  # noqa: S101 - the caller's condition
     record = write_record(spec, settings, bound=True)
-    moved = _out_of_the_way((link, record, reasons, *_secret(settings)))
+    boards, known = _boards(settings), _secret(settings)
+    moved = _out_of_the_way((link, record, reasons, *boards, *known))
     for number, fd in enumerate(moved):
-        os.dup2(fd, _LINK + number, inheritable=True)
-    os.environ.update(_named(len(moved)))
+        os.dup2(fd, _FIRST + number, inheritable=True)
+    os.environ.update(_named(len(boards), len(known)))
     try:
         os.execvpe(spec.command[0], spec.command, os.environ)  # noqa: S606 - no shell, on purpose
     except OSError as error:
@@ -120,9 +90,10 @@ def execute(
             variables[name] = value
     arguments = spec.command or command("monarch._proc.child")
     own = [write_record(spec, settings, bound=False), *_secret(settings)]
-    moved = _out_of_the_way((link, own[0], reasons, *own[1:]))
-    variables.update(_named(len(moved)))
-    actions = [(os.POSIX_SPAWN_DUP2, fd, _LINK + number) for number, fd in enumerate(moved)]
+    boards = _boards(settings)
+    moved = _out_of_the_way((link, own[0], reasons, *boards, *own[1:]))
+    variables.update(_named(len(boards), len(own) - 1))
+    actions = [(os.POSIX_SPAWN_DUP2, fd, _FIRST + number) for number, fd in enumerate(moved)]
     actions += [(os.POSIX_SPAWN_DUP2, fd, 1 + number) for number, fd in enumerate(stdio or ())]
     try:
         return spawn_session(arguments, variables, actions)
@@ -136,11 +107,17 @@ def _secret(settings: dict[str, Any]) -> list[int]:
     return [secret.current().hand_down()] if settings.get("secret") else []
 
 
-def _named(count: int) -> dict[str, str]:
+def _boards(settings: dict[str, Any]) -> list[int]:
+    """The descriptor of the pages on which processes say what they do, where there is one."""
+    return [settings["boards"]] if "boards" in settings else []
+
+
+def _named(boards: int, secrets: int) -> dict[str, str]:
     """Variables that tell a program which descriptors it has inherited."""
-    found = {DESCRIPTORS: f"{_LINK},{_RECORD},{_REASONS}"}
-    if count > _SECRET - _LINK:
-        found[secret.FD_VARIABLE] = str(_SECRET)
+    end = _FIRST + 3 + boards
+    found = {DESCRIPTORS: ",".join(map(str, range(_FIRST, end)))}
+    if secrets:
+        found[secret.FD_VARIABLE] = str(end)
     return found
 
 

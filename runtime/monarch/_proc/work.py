@@ -7,6 +7,7 @@ from monarch._actor import process as processes
 from monarch._actor.cell import cells
 from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import dumps, loads
+from monarch._proc import boards
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ def work(spec: ProcSpec, link: int, settings: dict[str, Any], ready: Callable[[]
     own = spec
     parent: int = settings["parent"]
     here = processes.start_proc(spec.id, parent, None)
+    boards.keep(here.engine, spec, settings)
     here.on("stop", lambda _peer, reason: _begin_end(here, str(reason)))
     here.on("log_level", _set_log_level)
     here.on_link_lost(lambda peer: _orphaned(here, peer))

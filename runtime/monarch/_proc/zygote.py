@@ -17,7 +17,7 @@ import time
 
 from monarch import _core
 from monarch._link import secret
-from monarch._proc import start
+from monarch._proc import child, start
 from monarch._proc.family import Family, Member
 from monarch._proc.messages import Messages
 from monarch._proc.relay import Relay
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 CONTROL = 3  # the descriptor of the control socket
 _TERMINATE_BEFORE = 1.0  # seconds between SIGTERM and SIGKILL, where the limit leaves room
 _LAST_WORDS = 1.0  # seconds that a stuck reader of our output is waited for at the end
+_IDLE_MS = 300  # without anything to do, after which modules for later are imported
 _GONE = 5.0  # seconds to wait for killed processes at the end
 
 
@@ -53,6 +54,7 @@ class Zygote:
         self._idle: list[str] = []  # modules to import when there is nothing to do
         self._warned = False
         self._orders: dict[str, Callable[..., None]] = {
+            "boards": self._take_boards,
             "setup": self._setup,
             "spawn": self._spawn,
             "stop": self._stop,
@@ -83,7 +85,9 @@ class Zygote:
             poll.register(fd, select.POLLOUT)
         left = self._family.due(time.monotonic())
         wait = None if left is None else int(left * 1000) + 1
-        ready = poll.poll(0 if self._idle else wait)
+        if self._idle and (wait is None or wait > _IDLE_MS):
+            wait = _IDLE_MS
+        ready = poll.poll(wait)
         if not ready and self._idle:
             self._import(self._idle.pop(0))
             return
@@ -116,6 +120,11 @@ class Zygote:
             raise _Ended from None
 
     # orders
+
+    def _take_boards(self, fds: list[int]) -> None:
+        """The pages on which processes say what they do."""
+        if fds:
+            self._settings["boards"] = fds[0]
 
     def _setup(self, settings: dict[str, Any], fds: list[int]) -> None:
         """Take over changed settings: path, cwd, argv, variables, modules, preload, capture."""
@@ -193,7 +202,7 @@ class Zygote:
             if pid == 0:
                 reasons = self._reasons_to.detach()
                 foreign = [*others, *self._own_descriptors()]
-                start.forked(spec, link, stdio, self._settings, reasons, foreign)
+                child.forked(spec, link, stdio, self._settings, reasons, foreign)
         except OSError:
             self._relay.finish(spec.id)
             raise

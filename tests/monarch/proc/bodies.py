@@ -18,6 +18,8 @@ SLEEP = [sys.executable, "-c", "import time; time.sleep(600)"]
 def serve(spec, link, settings, ready):
     """Answer each line with what it evaluates to; end with 0 at the end of the link."""
     ready()
+    if "boards" in settings:
+        os.close(settings.pop("boards"))  # an engine would keep a page of it
     names = {"spec": spec, "settings": settings}
     with socket.socket(fileno=link).makefile("rw") as wire:
         for line in wire:
