@@ -14,6 +14,7 @@ from monarch._proc.spec import ProcSpec
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from types import TracebackType
     from typing import Any, NoReturn
 
 BODY = "monarch._proc.work:work"  # what a process runs; settings may name another
@@ -115,7 +116,8 @@ class LastWords:
             end(error.code if isinstance(error.code, int) else int(error.code is not None))
         import traceback  # noqa: PLC0415 - only on the way out
 
-        text = "".join(traceback.format_exception(error)).rstrip()
+        frames = _frames_of_the_user(error)
+        text = "".join(traceback.format_exception(type(error), error, frames)).rstrip()
         try:
             os.write(2, f"process {self._spec.label} ends\n{text}\n".encode())
             if self._fd >= 0:
@@ -145,6 +147,15 @@ def end(code: int) -> NoReturn:
             except (OSError, ValueError, AttributeError):
                 pass
         os._exit(code & 0xFF)
+
+
+def _frames_of_the_user(error: BaseException) -> TracebackType | None:
+    """The traceback from the first frame on that is not of this package; all of it without one."""
+    folder = os.path.dirname(os.path.dirname(__file__)) + os.sep
+    frames = error.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith(folder):
+        frames = frames.tb_next
+    return frames or error.__traceback__
 
 
 def _heed_no_interrupt(_number: int, _frame: object) -> None:

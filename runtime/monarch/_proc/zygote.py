@@ -50,6 +50,7 @@ class Zygote:
         self._settings: dict[str, Any] = {"zygote": os.getpid()}
         self._reasons, self._reasons_to = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_DGRAM)
         self._reasons.setblocking(False)
+        self._last_words: dict[int, str] = {}
         self._preloaded: set[str] = set()
         self._idle: list[str] = []  # modules to import when there is nothing to do
         self._warned = False
@@ -244,19 +245,20 @@ class Zygote:
 
     def _reap(self) -> None:
         ended = self._family.reap()
-        reasons = self._read_reasons() if ended else {}
+        if ended:
+            self._read_reasons()
         for member, status in ended:
             self._relay.finish(member.id)
-            self._report(member, status, reasons.get(member.id, ""))
+            self._report(member, status, self._last_words.pop(member.id, ""))
 
-    def _read_reasons(self) -> dict[int, str]:
-        found: dict[int, str] = {}
+    def _read_reasons(self) -> None:
         while True:
             try:
                 data = self._reasons.recv(8 + start.LONGEST_REASON)
             except OSError:
-                return found
-            found[int.from_bytes(data[:8], "little")] = data[8:].decode("utf-8", "replace")
+                return
+            proc = int.from_bytes(data[:8], "little")
+            self._last_words[proc] = data[8:].decode("utf-8", "replace")
 
     def _report(self, member: Member, status: int, reason: str) -> None:
         signaled = os.WIFSIGNALED(status)
