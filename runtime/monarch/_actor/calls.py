@@ -3,6 +3,7 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
+from sys import modules
 from time import monotonic
 
 from monarch._actor import replies
@@ -70,10 +71,20 @@ class OneFuture(CallFuture[R]):
     def get(self, timeout: float | None = None) -> R:
         """As `Future.get`."""
         if not self._state:
-            if self._inbox.arrived:
-                self._advance()
-            else:
-                self._complete(timeout)
+            # The path of most calls; what is special goes the long way.
+            if timeout is None and self._deadline is None and "asyncio.events" not in modules:
+                try:
+                    inbox = self._inbox
+                    if not inbox.arrived:
+                        inbox.wait(1, None)
+                    _rank, status, data, buffers = inbox.get(0)
+                    if not status:
+                        self._value = loads(data, buffers)
+                        self._state = VALUE
+                        return self._value
+                except Exception:  # noqa: BLE001, S110 - it comes again below, where it is dealt with
+                    pass
+            self._complete(timeout)
         if self._state == VALUE:
             return self._value
         raise self._error.with_traceback(None)

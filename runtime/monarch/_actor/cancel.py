@@ -76,7 +76,11 @@ def _interrupt(slot: Slot, request: Request) -> None:
 
 
 def catch_signal(slot: Slot) -> None:
-    """Let cancelled calls of this thread, which has to be the main one, be ended by a signal."""
+    """Let cancelled calls of this thread be ended by a signal, if it is a proc's main one."""
+    from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
+
+    if process().parent is None or slot.ident != _main_thread():
+        return
     import _signal  # noqa: PLC0415 - without the enumerations of `signal`
 
     def interrupt(_number: int, _frame: object) -> None:
@@ -84,6 +88,11 @@ def catch_signal(slot: Slot) -> None:
         if aimed is not None and slot.running is aimed:
             raise Interrupted
 
-    if _signal.getsignal(_SIGURG) in {_signal.SIG_DFL, _signal.SIG_IGN}:
-        _signal.signal(_SIGURG, interrupt)
-        slot.signalled = True
+    _signal.signal(_SIGURG, interrupt)
+    slot.signalled = True
+
+
+def _main_thread() -> int | None:
+    import threading  # noqa: PLC0415 - loaded by whoever started a thread
+
+    return threading.main_thread().ident

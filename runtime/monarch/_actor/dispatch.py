@@ -9,7 +9,7 @@ from __future__ import annotations
 from _thread import get_ident
 
 from monarch._actor import lifecycle
-from monarch._actor.cancel import Interrupted, Slot, cancel, slots
+from monarch._actor.cancel import Interrupted, Slot, cancel, catch_signal, slots
 from monarch._actor.current import current
 from monarch._actor.pickling import dumps, loads
 
@@ -27,6 +27,7 @@ def work(worker: Worker) -> None:
     """Handle messages until the engine stops. In a proc, its main thread does nothing else."""
     take = worker.next
     slot = Slot(get_ident())
+    catch_signal(slot)
     set_current = current.set
     while True:
         try:

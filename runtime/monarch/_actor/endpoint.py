@@ -3,6 +3,8 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
+from _pickle import dumps as _dumps
+
 from monarch._actor.calls import AllFuture, OneFuture, StreamFuture
 from monarch._actor.current import current
 from monarch._actor.future import check_timeout
@@ -63,21 +65,27 @@ class Endpoint(Generic[P, R_co]):
 
         """
         route = self._route
-        if route.stale:
-            route = self._renewed()
-        if route.count != 1:
-            self._refuse_one(route.count)
+        if route.stale or route.count != 1:
+            route = self._one_route()
         method = self._method
         if kwargs or not method.low <= len(args) <= method.high:
             method.check(args, kwargs)
-        data, buffers = dumps((args, kwargs), self, method.names)
+        # As `dumps`, without the call of it: most calls are made here.
+        buffers: list[Any] = []
+        try:
+            data = _dumps((args, kwargs), 5, buffer_callback=buffers.append)
+            known = data.find(b"__main__") < 0 and not buffers
+        except Exception:  # noqa: BLE001 - it is dealt with in dumps
+            known = False
+        if not known:
+            data, buffers = dumps((args, kwargs), self, method.names)  # type: ignore[assignment]
         request = current.get()
         return OneFuture(
             route.engine.call(
                 route.targets,
                 self._name,
                 data,
-                buffers,
+                buffers or None,
                 0 if request is None else request.actor,
                 route.extent,
                 self._flags,
@@ -236,10 +244,13 @@ class Endpoint(Generic[P, R_co]):
         self._turn = turn = (self._turn + 1) % route.count
         return route.only(turn)
 
-    def _refuse_one(self, count: int) -> NoReturn:
+    def _one_route(self) -> Route:
+        route = self._current_route()
+        if route.count == 1:
+            return route
         raise ValueError(
-            f"{self._title()}: call_one is for a mesh of one actor, and this one has {count}; "
-            "slice it down to one, or use call (all of them) or choose (any one)"
+            f"{self._title()}: call_one is for a mesh of one actor, and this one has "
+            f"{route.count}; slice it down to one, or use call (all of them) or choose (any one)"
         )
 
 

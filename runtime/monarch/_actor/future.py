@@ -3,8 +3,11 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
+from _thread import allocate_lock, get_ident
+
 from monarch._actor.generic import Generic, R, R_co
 from monarch._actor.waiting import arrive, block
+from monarch.errors import StoppedError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Combined", "Done", "Future", "Pending", "Then", "check_timeout"]
 
 PENDING, VALUE, ERROR = 0, 1, 2
+
+ending: list[int] = []
+"""The thread in which the interpreter exits, once it does."""
 
 
 class Future(Generic[R_co]):
@@ -138,7 +144,12 @@ class Future(Generic[R_co]):
     def _complete(self, timeout: float | None) -> None:
         if timeout is not None:
             check_timeout(timeout)
-        block(self, timeout)
+        try:
+            block(self, timeout)
+        except StoppedError:
+            if not ending:
+                raise
+            park()
 
     def _arrive(self) -> Generator[Any, None, None]:
         return arrive(self)
@@ -277,6 +288,15 @@ class Combined(Future[R]):
 
     def _late(self, waited: float) -> str:
         return self._left[0]._late(waited) if self._left else super()._late(waited)
+
+
+def park() -> None:
+    """Stay here: the interpreter exits, and what a daemon thread waits for will not come."""
+    if get_ident() not in ending:
+        lock = allocate_lock()
+        lock.acquire()
+        lock.acquire()
+    raise StoppedError("the runtime of this process has been shut down")
 
 
 def check_timeout(timeout: float) -> None:

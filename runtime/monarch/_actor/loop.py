@@ -14,7 +14,7 @@ from _thread import get_ident
 from time import monotonic
 
 from monarch._actor import lifecycle
-from monarch._actor.cancel import Interrupted, Slot
+from monarch._actor.cancel import Interrupted, Slot, catch_signal
 from monarch._actor.cell import cells
 from monarch._actor.current import current
 from monarch._actor.hooks import hooks
@@ -97,6 +97,7 @@ class _Server:
         self.loop = loop
         self.ready = ready
         self.slot = Slot(get_ident())
+        catch_signal(self.slot)
         self.start: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]] = (
             self._start_eager if sys.version_info >= (3, 12) else self._start_now
         )

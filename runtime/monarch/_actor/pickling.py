@@ -43,7 +43,7 @@ def dumps(
         data = _dumps(value, 5, buffer_callback=buffers.append)
     except Exception:  # noqa: BLE001 - cloudpickle may do what pickle cannot
         return _by_value(value, root, names)
-    if b"__main__" in data:
+    if data.find(b"__main__") >= 0:
         return _by_value(value, root, names)
     if buffers:
         return data, _flat(buffers)

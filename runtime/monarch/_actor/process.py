@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock, get_ident
 
-from monarch._actor.future import Done, Pending
+from monarch._actor.future import Done, Pending, ending
 from monarch._actor.pickling import loads, pack
 from monarch._actor.replies import ERROR, FAILED, OK
 from monarch._link.address import of_proc
@@ -350,8 +350,13 @@ def _make(proc: int | None, parent: int | None) -> Process:
     for function in _at_start:
         function(made)
     made.start_thread(made.run_control, "monarch-control")
-    atexit.register(made.shutdown)
+    atexit.register(_exit, made)
     return made
+
+
+def _exit(made: Process) -> None:
+    ending.append(get_ident())
+    made.shutdown()
 
 
 def _after_fork() -> None:

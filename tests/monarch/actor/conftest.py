@@ -13,10 +13,21 @@ from tests.monarch.actor import rig
 @pytest.fixture(scope="session")
 def child():
     """The proc id of a forked child; whole procs are other tests' subject."""
+    yield from _child()
+
+
+@pytest.fixture
+def own_child():
+    """A child of the test's own, whose first actor lives in its main thread."""
+    yield from _child()
+
+
+def _child():
     proc = rig.start_child()
+    pid = rig.children[-1]
     yield proc
-    os.kill(rig.children[-1], signal.SIGKILL)
-    os.waitpid(rig.children[-1], 0)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 @pytest.fixture(params=["here", "child"])

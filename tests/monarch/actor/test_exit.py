@@ -1,0 +1,89 @@
+"""The end of a program: whatever its actors do, it exits cleanly and at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+HEAD = """
+import asyncio, threading, time
+from tests.monarch.actor.rig import process, spawn, start_child
+from monarch._actor.actor import Actor
+from monarch._actor.decorators import endpoint
+from monarch._actor.process import shutdown_context
+
+class Plain(Actor):
+    @endpoint
+    def echo(self, value): return value
+    @endpoint
+    def spin(self):
+        while True: pass
+    @endpoint
+    def sleep(self): time.sleep(60)
+
+class Loop(Actor):
+    @endpoint
+    async def echo(self, value): return value
+    @endpoint
+    async def never(self): await asyncio.Event().wait()
+"""
+
+ENDS = {
+    "called once": "print(spawn(Plain).echo.call_one(1).get())",
+    "async called once": "print(spawn(Loop).echo.call_one(1).get())",
+    "in a child": "print(spawn(Plain, procs=[start_child()]).echo.call_one(1).get())",
+    "calls in flight": "p = spawn(Plain, procs=[start_child()]); "
+    "fs = [p.echo.call_one(1) for _ in range(1000)]; print(fs[0].get())",
+    "a coroutine waits": "a = spawn(Loop); f = a.never.call_one(); "
+    "print(spawn(Loop).echo.call_one(1).get())",
+    "an endpoint spins": "a = spawn(Plain); f = a.spin.call_one(); "
+    "print(spawn(Plain).echo.call_one(1).get())",
+    "an endpoint sleeps": "a = spawn(Plain); f = a.sleep.call_one(); "
+    "print(spawn(Plain).echo.call_one(1).get())",
+    "a thread waits": "a = spawn(Loop); f = a.never.call_one(); "
+    "threading.Thread(target=lambda: f.exception(), daemon=True).start(); "
+    "print(spawn(Loop).echo.call_one(1).get())",
+    "shut down twice": "print(spawn(Plain).echo.call_one(1).get()); "
+    "shutdown_context().get(); shutdown_context().get()",
+    "nothing but made": "process(); print(1)",
+}
+
+
+def run(body: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", HEAD + body],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=ROOT,
+        env={"PYTHONPATH": f"{ROOT / 'runtime'}:{ROOT}", "PATH": "/usr/bin:/bin"},
+        check=False,
+    )
+
+
+@pytest.mark.report("66")
+@pytest.mark.parametrize("name", ENDS)
+def test_a_program_ends_cleanly_with(name):
+    for _ in range(5):
+        done = run(ENDS[name])
+        assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
+
+
+def test_the_exit_status_of_a_program_that_raises_is_its_own():
+    done = run("spawn(Plain).echo.call_one(1).get(); raise SystemExit(4)")
+    assert (done.returncode, done.stderr) == (4, "")
+
+
+def test_a_forked_child_begins_anew():
+    body = (
+        "import os; spawn(Plain).echo.call_one(1).get(); pid = os.fork()\n"
+        "if pid == 0: print(spawn(Plain).echo.call_one(2).get(), flush=True); os._exit(0)\n"
+        "os.waitpid(pid, 0); print(spawn(Plain).echo.call_one(3).get())"
+    )
+    done = run(body)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "2\n3\n", "")
