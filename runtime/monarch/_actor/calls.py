@@ -7,7 +7,7 @@ from sys import modules
 from time import monotonic
 
 from monarch._actor import replies
-from monarch._actor.future import PENDING, VALUE, Future, late
+from monarch._actor.future import PENDING, VALUE, Future, late, settling
 from monarch._actor.generic import R, R_co
 from monarch._actor.pickling import loads
 
@@ -49,6 +49,13 @@ class CallFuture(Future[R_co]):
     def _title(self) -> str:
         return self._endpoint._title()
 
+    def _receivers(self) -> list[tuple[int, int]]:
+        route = self._endpoint._route
+        pairs = list(zip(route.procs, route.actors, strict=True))
+        if self._inbox.expected != len(pairs):
+            return []
+        return [pairs[rank] for rank in self._inbox.missing()]
+
     def _late(self, waited: float) -> str:
         return late(self._title(), waited, self._inbox.missing())
 
@@ -59,8 +66,9 @@ class CallFuture(Future[R_co]):
         return error
 
     def _expire(self) -> None:
-        if not self._state:
-            self._fail(self._timed_out())
+        with settling:
+            if not self._state:
+                self._fail(self._timed_out())
 
 
 class OneFuture(CallFuture[R]):
@@ -147,8 +155,11 @@ class AllFuture(CallFuture[R]):
         return (self._inbox, self._seen + 1) if self._seen < len(self._values) else None
 
     def _advance(self) -> None:
-        if self._state:
-            return
+        with settling:
+            if not self._state:
+                self._read()
+
+    def _read(self) -> None:
         inbox, endpoint, errors = self._inbox, self._endpoint, self._errors
         try:
             seen, arrived = self._seen, inbox.arrived
@@ -176,11 +187,13 @@ class AllFuture(CallFuture[R]):
         return self._endpoint._handle._gather(self._values, errors or None)
 
     def _expire(self) -> None:
-        if self._state:
-            return
-        error = self._timed_out()
-        if self._errors is None:
-            self._fail(error)
-            return
-        self._errors.update(dict.fromkeys(self._inbox.missing(), error))
-        self._set(self._whole(self._errors))
+        with settling:
+            if self._state:
+                return
+            late_ranks = self._inbox.missing()
+            error = self._timed_out()
+            if self._errors is None:
+                self._fail(error)
+                return
+            self._errors.update(dict.fromkeys(late_ranks, error))
+            self._set(self._whole(self._errors))

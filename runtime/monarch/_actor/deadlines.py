@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from monarch._actor.future import Future
 
-__all__ = ["watch"]
+__all__ = ["renew", "watch"]
 
 _FEW = 1000
 
@@ -79,6 +79,12 @@ class _Clock:
 
 
 _clock = _Clock()
+
+
+def renew() -> None:
+    """Begin anew, in a forked child, where the thread of the parent does not run."""
+    global _clock  # noqa: PLW0603 - the one there is
+    _clock = _Clock()
 
 
 def watch(deadline: float, future: Future[Any]) -> None:

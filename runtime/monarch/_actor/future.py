@@ -3,7 +3,7 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
-from _thread import allocate_lock, get_ident
+from _thread import RLock, allocate_lock, get_ident
 
 from monarch._actor.generic import Generic, R, R_co
 from monarch._actor.waiting import arrive, block
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 __all__ = ["Combined", "Done", "Future", "Pending", "Then", "check_timeout"]
 
 PENDING, VALUE, ERROR = 0, 1, 2
+
+settling = RLock()
+"""Held while a future becomes what it is, where doing that twice would show."""
 
 ending: list[int] = []
 """The thread in which the interpreter exits, once it does."""
@@ -139,6 +142,10 @@ class Future(Generic[R_co]):
     def _expire(self) -> None:
         """Its time is over; settles it."""
 
+    def _receivers(self) -> list[tuple[int, int]]:
+        """The processes and actors whose answers are waited for, as far as it is known."""
+        return []
+
     # Waiting.
 
     def _complete(self, timeout: float | None) -> None:
@@ -194,14 +201,15 @@ class Pending(Future[R]):
         return None if inbox is None else (inbox, self._count)
 
     def _advance(self) -> None:
-        inbox, settle = self._inbox, self._settle
-        if inbox is None or settle is None or inbox.arrived < self._count:
-            return
-        try:
-            self._set(settle(inbox))
-        except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
-            self._fail(error)
-        self._inbox = self._settle = None
+        with settling:
+            inbox, settle = self._inbox, self._settle
+            if inbox is None or settle is None or inbox.arrived < self._count:
+                return
+            try:
+                self._set(settle(inbox))
+            except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
+                self._fail(error)
+            self._inbox = self._settle = None
 
     def _title(self) -> str:
         return self._what
@@ -233,18 +241,19 @@ class Then(Future[R]):
 
     def _advance(self) -> None:
         inner = self._inner
-        if not inner.done():
-            return
-        try:
-            error = inner.exception()
-            if error is None:
-                self._set(self._make(inner.get()))
-            elif self._rescue is not None:
-                self._set(self._rescue(error))
-            else:
-                self._fail(error)
-        except Exception as raised:  # noqa: BLE001 - the outcome is an error, whichever
-            self._fail(raised)
+        with settling:
+            if self._state or not inner.done():
+                return
+            try:
+                error = inner.exception()
+                if error is None:
+                    self._set(self._make(inner.get()))
+                elif self._rescue is not None:
+                    self._set(self._rescue(error))
+                else:
+                    self._fail(error)
+            except Exception as raised:  # noqa: BLE001 - the outcome is an error, whichever
+                self._fail(raised)
 
     def _title(self) -> str:
         return self._inner._title()
@@ -254,6 +263,9 @@ class Then(Future[R]):
 
     def _due(self) -> float | None:
         return self._inner._due()
+
+    def _receivers(self) -> list[tuple[int, int]]:
+        return self._inner._receivers()
 
     def _expire(self) -> None:
         self._inner._expire()
@@ -275,13 +287,17 @@ class Combined(Future[R]):
         return self._left[0]._wants() if self._left else None
 
     def _advance(self) -> None:
-        self._left = [part for part in self._left if not part.done()]
-        if self._left:
-            return
-        try:
-            self._set(self._make([part.get() for part in self._parts]))
-        except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
-            self._fail(error)
+        with settling:
+            self._left = [part for part in self._left if not part.done()]
+            if self._state or self._left:
+                return
+            try:
+                self._set(self._make([part.get() for part in self._parts]))
+            except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
+                self._fail(error)
+
+    def _receivers(self) -> list[tuple[int, int]]:
+        return [found for part in self._left for found in part._receivers()]
 
     def _title(self) -> str:
         return self._left[0]._title() if self._left else "several calls"

@@ -3,7 +3,7 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
-from monarch._actor.future import PENDING, Future, late
+from monarch._actor.future import PENDING, Future, late, settling
 from monarch._actor.generic import Generic, R
 from monarch._actor.pickling import dumps, loads
 from monarch._actor.replies import ERROR, FAILED, OK
@@ -77,17 +77,16 @@ class Messages(Future[R]):
 
     def _advance(self) -> None:
         receiver = self._receiver
-        if self._state:
-            return
-        item = receiver._inbox.take()
-        if item is None:
-            return
-        receiver._taken += 1
-        rank, status, data, buffers = item
-        try:
-            self._set(receiver._made(rank, _value(status, data, buffers, rank)))
-        except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
-            self._fail(error)
+        with settling:
+            item = None if self._state else receiver._inbox.take()
+            if item is None:
+                return
+            receiver._taken += 1
+            rank, status, data, buffers = item
+            try:
+                self._set(receiver._made(rank, _value(status, data, buffers, rank)))
+            except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
+                self._fail(error)
 
     def _title(self) -> str:
         return "a message of a channel"

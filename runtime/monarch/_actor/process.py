@@ -364,6 +364,12 @@ def _after_fork() -> None:
     global _process, _lock  # noqa: PLW0603
     _lock = allocate_lock()
     if _process is not None:
+        from monarch._actor import cancel, cell, deadlines, waiting  # noqa: PLC0415 - as above
+
+        cell.cells.clear()
+        cancel.slots.clear()
+        waiting.loop_workers.clear()
+        deadlines.renew()
         _process.leave()
         _forked.append(_process)
         _process = None

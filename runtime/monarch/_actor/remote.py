@@ -38,7 +38,7 @@ def load_error(data: Any, buffers: list[Any] | None, title: str, rank: int) -> A
         exception = loads(whole) if whole else RemoteError(name, text, reason)
     except Exception as refused:  # noqa: BLE001 - whatever it is, the rest is there
         exception = RemoteError(name, text, f"{type(refused).__name__}: {refused}")
-    where = f"rank {rank} of {title}" if rank >= 0 else title
+    where = f"{title}: rank {rank}" if rank >= 0 else title
     return ActorError(exception, f"{where} raised {name}: {text}".rstrip(": "), formatted)
 
 

@@ -35,6 +35,7 @@ def error_of(
     """The error that a reply with a status other than OK carries."""
     from monarch._actor.remote import load_error  # noqa: PLC0415 - good calls do without
 
+    rank = endpoint._handle._base_rank(rank)
     if status == ERROR:
         return load_error(data, buffers, endpoint._title(), rank)
     if status == FAILED:
@@ -42,7 +43,7 @@ def error_of(
         if isinstance(failure, BaseException):
             return failure
         if failure is not None:
-            return call_failed(failure, (), endpoint._title())
+            return call_failed(failure, (rank,), endpoint._title())
         return SupervisionError(
             f"{endpoint._title()}: the process of rank {rank} is gone", None, (rank,), str(endpoint)
         )

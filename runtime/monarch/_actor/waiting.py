@@ -144,6 +144,7 @@ def _allow_blocking(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> Non
                 f"{future._title()}: .get() in an async endpoint would block every actor of its "
                 "event loop. Write `await` in its place, without .get()"
             )
+        _refuse_own_loop(future)
         return
     if "ipykernel" in _modules:
         return
@@ -158,6 +159,21 @@ def _allow_blocking(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> Non
         RuntimeWarning,
         stacklevel=depth,
     )
+
+
+def _refuse_own_loop(future: Future[Any]) -> None:
+    """A plain endpoint on the event loop may wait, but not for an actor of the same loop."""
+    from monarch._actor.cell import cells  # noqa: PLC0415 - it is above this module
+    from monarch._actor.process import process  # noqa: PLC0415
+
+    for proc, actor in future._receivers():
+        cell = cells.get(actor)
+        if proc == process().id and cell is not None and cell.loop:
+            raise RuntimeError(
+                f"{future._title()}: .get() would wait for ever: actor {cell.name!r} lives on the "
+                "event loop that it would block. Make the endpoint that waits `async`, and write "
+                "`await` in its place, without .get()"
+            )
 
 
 def _is_ours(filename: str) -> bool:

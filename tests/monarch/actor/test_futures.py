@@ -256,3 +256,24 @@ def test_asyncio_is_not_loaded_by_a_program_that_does_not_use_it():
         env={"PYTHONPATH": "runtime"},
     )
     assert done.stdout.strip() == "[]"
+
+
+class Mixed(Actor):
+    def __init__(self, other) -> None:
+        self.other = other
+
+    @endpoint
+    def blocks(self, what: object) -> object:
+        return self.other.value.call_one(what).get(timeout=20)
+
+    @endpoint
+    async def nothing(self) -> None:
+        """Makes it an actor of the event loop."""
+
+
+def test_a_plain_endpoint_of_an_event_loop_waits_for_others_but_not_for_its_own_loop(child):
+    elsewhere = spawn(Mixed, spawn(Gate), procs=[child])
+    assert elsewhere.blocks.call_one(3).get(timeout=20) == 3
+    beside = spawn(Mixed, spawn(Gate, procs=[child], name="gate"), procs=[child])
+    with pytest.raises(ActorError, match=r"actor 'gate' lives on the event loop that it would"):
+        beside.blocks.call_one(3).get(timeout=20)
