@@ -31,6 +31,9 @@ def this_host() -> HostMesh:
 
     Processes spawned by it belong to the actor that calls this, or to the program.
     """
+    from monarch._proc import local  # noqa: PLC0415 - what spawns no processes does without
+
+    local.spawner().warm_up()
     return _meshes()[0]
 
 

@@ -126,6 +126,49 @@ class ProcMesh(MeshTrait):
 
         return stop_procs(procs, reason, self._title())
 
+    async def logging_option(
+        self,
+        stream_to_client: bool = False,
+        aggregate_window_sec: float | None = None,
+        level: int = 20,
+    ) -> None:
+        """Say where the lines go that the processes print, and what their loggers let through.
+
+        Lines go to the output of the process that started theirs, unless they are asked for here.
+
+        Args:
+            stream_to_client: bring them to this program's `sys.stdout` and `sys.stderr`.
+            aggregate_window_sec: then collect them for so many seconds, and write those of several
+                ranks that differ in numbers only as one, with their count.
+            level: of the root logger in each process, as `logging` counts; 20 is INFO.
+
+        Raises:
+            ValueError: a window without `stream_to_client`, or one that is no positive time.
+            RuntimeError: this mesh was sent here by its owner, or is this process itself.
+
+        """
+        from monarch._proc import logs  # noqa: PLC0415 - few programs ask for it
+
+        logs.check_option(
+            stream_to_client=stream_to_client, aggregate_window_sec=aggregate_window_sec
+        )
+        procs = self._procs
+        self._check_owned("logging_option()")
+        request = procs.request
+        if request is None:
+            raise RuntimeError(
+                self._said("logging_option()", "a process prints to its own output already")
+            )
+        logs.set_option(
+            [
+                (procs.refs[rank].id, rank, procs.name, request.host(rank).proc)
+                for rank in self._ranks()
+            ],
+            stream_to_client=stream_to_client,
+            aggregate_window_sec=aggregate_window_sec,
+            level=level,
+        )
+
     def respawn(self, ranks: Sequence[int] | int | None = None) -> Future[None]:
         """Put new processes in the place of lost ranks, and make their actors again.
 

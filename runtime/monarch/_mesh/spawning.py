@@ -119,12 +119,15 @@ def start(request: Request) -> Placement:
 
 def start_again(placement: Placement, ranks: Iterable[int]) -> None:
     """Ask for new processes in the place of some ranks', and send to those from now on."""
+    from monarch._proc import logs  # noqa: PLC0415 - few programs replace any
+
     request = placement.request
     refs = []
     for rank in ranks:
         old = placement.refs[rank]
         ref = ProcRef(new_ids(1)[0], rank, old.address, old.host, old.incarnation + 1)
         placement.replace(rank, ref)
+        logs.follow(old.id, ref.id, request.host(rank).proc)
         placements.note_place(placement, rank)
         refs.append(ref)
     _ask(request, refs)

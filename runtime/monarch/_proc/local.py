@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["kill", "listen", "lives", "pid", "spawner", "stop"]
 
+_BY_VALUE = "monarch._actor.by_value"
+_LOOP = "asyncio"
+_LATER = (_BY_VALUE, _LOOP)  # imported when idle, by a zygote that was not told to earlier
 AT_EXIT = 0.5  # seconds that processes get to end when this one does
 _lock = allocate_lock()
 _spawner: Spawner | None = None
@@ -116,31 +119,33 @@ def _made(here: Process) -> Spawner:
 
 def _settings(here: Process) -> dict[str, Any]:
     named: str = config.value("preload_modules")
-    preload = [
-        "threading",
-        "monarch._proc.work",
-        *(name.strip() for name in named.split(",") if name.strip()),
-    ]
-    if _async_actors():
-        preload.append("asyncio")
+    wanted = dict.fromkeys(_LATER, False) | _needs()
     return {
         "parent": here.id,
-        "preload": preload,
+        "preload": [
+            *("threading", "monarch._proc.work"),
+            *(name for name, needed in wanted.items() if needed),
+            *(name.strip() for name in named.split(",") if name.strip()),
+        ],
+        "later": [name for name, needed in wanted.items() if not needed],
         "prefix": config.value("prefix_with_rank"),
         "capture": config.value("capture_output"),
         "devices": config.value("assign_devices"),
     }
 
 
-def _async_actors() -> bool:
-    """Whether any class of actors that this program has would need an event loop."""
+def _needs() -> dict[str, bool]:
+    """Heavier modules that processes will want, going by the classes of actors there are here."""
+    found: dict[str, bool] = {}
     todo = list(Actor.__subclasses__())
     while todo:
         cls = todo.pop()
+        if cls.__module__ == "__main__":  # a process cannot import it: it comes by value
+            found[_BY_VALUE] = True
         if needs_loop(cls):
-            return True
+            found[_LOOP] = True
         todo += cls.__subclasses__()
-    return False
+    return found
 
 
 def _each(handlers: list[Callable[..., object]]) -> Callable[..., None]:

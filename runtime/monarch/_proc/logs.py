@@ -108,15 +108,20 @@ def set_option(
         here.tell(proc, "log_level", level)
 
 
-def follow(old: int, new: int) -> None:
-    """A process has come in the place of another: its lines go where that one's did."""
+def follow(old: int, new: int, starter: int) -> None:
+    """A process comes in the place of another: its lines go where that one's did."""
+    here = process()
     with _lock:
         seen = _seen.pop(old, None)
         if seen is not None:
             _seen[new] = seen
-        client = _wanted_by.pop(old, None)
-    if client is not None:
-        _forward([new], client)
+        _wanted_by.pop(old, None)
+    if seen is None:
+        return
+    if starter == here.id:
+        _forward([new], here.id)
+    else:
+        here.tell(starter, "forward_logs", ([new], True))
 
 
 def _forward(procs: Sequence[int], client: int | None) -> None:
@@ -236,10 +241,8 @@ def _spawned(specs: Sequence[ProcSpec]) -> None:
 
 
 def _ended(report: Any) -> None:
-    _wanted_by.pop(report.proc, None)
-    seen = _seen.get(report.proc)
-    if seen is not None and seen.view.window is None:
-        _seen.pop(report.proc, None)
+    if report.expected:
+        _wanted_by.pop(report.proc, None)
 
 
 def _listen(here: Process) -> None:

@@ -36,10 +36,10 @@ class Spawner:
     called by whoever calls `receive`. `on_spawn` gets the specs before they are asked for.
     `watch(fd)` is called with the descriptor that tells when to call `receive`, until
     `unwatch(fd)`; without it, only `wait` does. `secret` gives a descriptor to read the cluster
-    secret from. `settings()` gives the zygote's: `preload` (modules to import before the first
-    process), `capture` (False: processes write to this process's own output themselves), `prefix`
-    (False: lines without name and rank), `devices` (False: none are given out), `body` (what a
-    process runs) and `parent` (this process's proc id).
+    secret from. `settings()` gives the zygote's: `preload` and `later` (modules to import before
+    the first process, and when idle), `capture` (False: processes write to this process's own
+    output themselves), `prefix` (False: lines without name and rank), `devices` (False: none are
+    given out), `body` (what a process runs) and `parent` (this process's proc id).
     """
 
     def __init__(
@@ -99,6 +99,12 @@ class Spawner:
     def live(self) -> list[int]:
         """Processes asked for whose end has not been reported."""
         return list(self._live)
+
+    def warm_up(self) -> None:
+        """Let the zygote start by now, so that the first processes need not wait for it."""
+        with self._lock:
+            if self._messages is None:
+                self._ready()
 
     def spawn(self, specs: Sequence[ProcSpec]) -> None:
         """Ask for processes, without waiting for them.
@@ -206,7 +212,7 @@ class Spawner:
         secret: list[int] = []
         if self._messages is None:
             self._messages = self._start()
-            settings = {"modules": _modules(), "later": ["asyncio"]}
+            settings["modules"] = _modules()
             if self._secret is not None:
                 secret.append(self._secret())
             if (boards := self._boards.fileno()) >= 0:
@@ -408,8 +414,6 @@ def _modules() -> list[str]:
         package, _, rest = name.partition(".")
         if package == "monarch" and rest.partition(".")[0] not in _NOT_CARRIED:
             found.append(name)
-    if "asyncio" in sys.modules:
-        found.append("asyncio")
     return found
 
 
