@@ -36,8 +36,9 @@ def work(spec: ProcSpec, link: int, settings: dict[str, Any], ready: Callable[[]
     if spec.bootstrap is not None:
         _bootstrap(spec.bootstrap)
     ready()
+    worker = here.engine.main_worker()  # before there are messages: actors are to live here
     here.engine.add_link(parent, link)
-    dispatch.work(here.engine.main_worker())
+    dispatch.work(worker)
     here.shutdown()
     return 0
 
