@@ -2,10 +2,16 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cstring>
 #include <string>
+
+#include "net/copy.hpp"
 
 namespace monarch::bindings {
 namespace {
+
+using base::Bytes;
+using namespace nb::literals;
 
 int part_get_buffer(PyObject* self, Py_buffer* view, int flags) noexcept {
   const Part* part = nb::inst_ptr<Part>(nb::handle(self));
@@ -32,7 +38,25 @@ nb::object memory_view(Part part) {
   return nb::steal(PyMemoryView_FromObject(held.ptr()));
 }
 
+nb::bytes to_bytes(nb::object source) {
+  const HeldBuffer held(source);
+  const Bytes from = held.bytes();
+  nb::object made =
+      nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(from.size())));
+  if (!made.is_valid()) throw nb::python_error();
+  auto* const start = reinterpret_cast<std::byte*>(PyBytes_AsString(made.ptr()));
+  {
+    const nb::gil_scoped_release released;
+    if (from.size() >= net::kFreshPayload) net::prepare_fresh({start, from.size()});
+    if (!from.empty()) std::memcpy(start, from.data(), from.size());
+  }
+  return nb::borrow<nb::bytes>(made);
+}
+
 void bind_buffer(nb::module_& module) {
+  module.def("to_bytes", &to_bytes, "source"_a,
+             nb::sig("def to_bytes(source: typing_extensions.Buffer) -> bytes"),
+             "A copy of a buffer, made without the GIL and, where it is large, on huge pages.");
   nb::class_<Part>(module, "_Part", nb::type_slots(part_slots),
                    "Bytes of the runtime's, read through the buffer protocol.");
 }

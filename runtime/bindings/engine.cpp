@@ -13,6 +13,7 @@
 
 #include "actor/engine.hpp"
 #include "buffer.hpp"
+#include "outgoing.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -72,22 +73,6 @@ nb::object buffers_of(const actor::Payload& payload) {
   return views;
 }
 
-// A message's parts while it is sent.
-class Outgoing {
- public:
-  Outgoing(nb::handle data, nb::handle buffers) : data_(data) {
-    if (buffers.is_none()) return;
-    for (const nb::handle buffer : buffers) views_.push_back(held_.emplace_back(buffer).bytes());
-  }
-  [[nodiscard]] Bytes data() const noexcept { return data_.bytes(); }
-  [[nodiscard]] std::span<const Bytes> buffers() const noexcept { return views_; }
-
- private:
-  HeldBuffer data_;
-  std::vector<HeldBuffer> held_;
-  std::vector<Bytes> views_;
-};
-
 std::string_view text_of(nb::str text) {
   Py_ssize_t size = 0;
   const char* start = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
@@ -104,20 +89,6 @@ std::optional<base::Instant> deadline_of(nb::handle timeout) {
          base::Duration(static_cast<std::int64_t>(std::ceil(seconds * 1e9)));
 }
 
-// Waits until it is over, letting signal handlers run in between.
-template <typename Wait>
-Waited wait_out(Wait wait) {
-  while (true) {
-    Waited waited;
-    {
-      const nb::gil_scoped_release released;
-      waited = wait();
-    }
-    if (waited != Waited::kSignal) return waited;
-    if (PyErr_CheckSignals() != 0) throw nb::python_error();
-  }
-}
-
 [[noreturn]] void raise_stopped() {
   const nb::object type = nb::module_::import_("monarch.errors").attr("StoppedError");
   PyErr_SetString(type.ptr(), "the runtime of this process has been shut down");
@@ -128,6 +99,13 @@ void ensure_credit(Engine& engine, const actor::Targets& targets) {
   if (engine.has_credit(targets)) return;
   const Waited waited = wait_out([&] { return engine.wait_credit(targets); });
   if (waited == Waited::kStopped) raise_stopped();
+}
+
+std::vector<std::uint64_t> procs_of(const actor::Targets& targets) {
+  std::vector<std::uint64_t> procs;
+  procs.reserve(targets.list.size());
+  for (const actor::Target& target : targets.list) procs.push_back(target.peer->id);
+  return procs;
 }
 
 actor::Message message_of(nb::str endpoint, const Outgoing& outgoing, std::uint64_t sender,
@@ -147,9 +125,14 @@ actor::Message message_of(nb::str endpoint, const Outgoing& outgoing, std::uint6
 PyInbox call(const PyEngine& self, const PyTargets& targets, nb::str endpoint, nb::object data,
              nb::object buffers, std::uint64_t sender, nb::bytes extent, std::uint16_t flags) {
   const Outgoing outgoing(data, buffers);
-  const actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
+  actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
   ensure_credit(*self.engine, *targets.targets);
-  auto inbox = self.engine->call(targets.targets, message);
+  auto inbox = send_ahead(
+      *self.engine, outgoing, [&] { return procs_of(*targets.targets); },
+      [&](actor::Shipping* shipping) {
+        message.shipping = shipping;
+        return self.engine->call(targets.targets, message);
+      });
   if (!inbox) raise(inbox.error());
   return {self.engine, *inbox};
 }
@@ -158,11 +141,15 @@ void cast(const PyEngine& self, const PyTargets& targets, nb::str endpoint, nb::
           nb::object buffers, std::uint64_t sender, nb::bytes extent, std::uint16_t flags,
           std::uint64_t reply_proc, std::uint64_t inbox, std::uint32_t rank) {
   const Outgoing outgoing(data, buffers);
-  const actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
+  actor::Message message = message_of(std::move(endpoint), outgoing, sender, extent, flags);
   ensure_credit(*self.engine, *targets.targets);
-  if (auto sent = self.engine->cast(*targets.targets, message, reply_proc, inbox, rank); !sent) {
-    raise(sent.error());
-  }
+  const auto sent = send_ahead(
+      *self.engine, outgoing, [&] { return procs_of(*targets.targets); },
+      [&](actor::Shipping* shipping) {
+        message.shipping = shipping;
+        return self.engine->cast(*targets.targets, message, reply_proc, inbox, rank);
+      });
+  if (!sent) raise(sent.error());
 }
 
 nb::object arrival_tuple(const actor::Arrival& arrival) {
@@ -229,6 +216,8 @@ nb::object event_tuple(const Handle& engine, actor::Event& event) {
       return nb::make_tuple("stalled", event.peer, event.seconds);
     case Kind::kStuck:
       return nb::make_tuple("stuck", event.peer);
+    case Kind::kWarning:
+      return nb::make_tuple("warning", event.text);
     case Kind::kAlive:
       break;
   }
@@ -280,8 +269,16 @@ void bind_request(nb::module_& module) {
           "reply",
           [](Self self, int status, nb::object data, nb::object buffers) {
             const Outgoing outgoing(data, buffers);
-            auto done = self.engine->reply(self.request, static_cast<std::uint8_t>(status),
-                                           outgoing.data(), outgoing.buffers());
+            const auto send = [&](actor::Shipping* shipping) {
+              return self.engine->reply(self.request, static_cast<std::uint8_t>(status),
+                                        outgoing.data(), outgoing.buffers(), shipping);
+            };
+            const actor::Request& request = *self.request;
+            const bool nobody = request.inbox == 0 || request.replied || request.cancelled;
+            const auto done = nobody ? send(nullptr)
+                                     : send_ahead(*self.engine, outgoing,
+                                                  [&] { return std::vector{request.reply_proc}; },
+                                                  send);
             if (!done) raise(done.error());
           },
           "status"_a, "data"_a, "buffers"_a.none() = nb::none(),
@@ -439,8 +436,12 @@ void bind_sending(nb::class_<PyEngine>& engine) {
           [](PyEngine& self, std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank, int status,
              nb::object data, nb::object buffers) {
             const Outgoing outgoing(data, buffers);
-            auto sent = self.engine->post(proc, inbox, rank, static_cast<std::uint8_t>(status),
-                                          outgoing.data(), outgoing.buffers());
+            const auto sent = send_ahead(
+                *self.engine, outgoing, [&] { return std::vector{proc}; },
+                [&](actor::Shipping* shipping) {
+                  return self.engine->post(proc, inbox, rank, static_cast<std::uint8_t>(status),
+                                           outgoing.data(), outgoing.buffers(), shipping);
+                });
             if (!sent) raise(sent.error());
           },
           "proc"_a, "inbox"_a, "rank"_a, "status"_a, "data"_a, "buffers"_a.none() = nb::none(),
@@ -524,20 +525,38 @@ void bind_engine(nb::module_& module) {
       .def(
           "__init__",
           [](PyEngine* self, std::uint64_t proc, std::size_t window, std::uint32_t workers,
-             double heartbeat, int misses) {
+             double heartbeat, int misses, std::size_t segments) {
             if (proc == 0) throw nb::value_error("the id of a process is not 0");
             new (self) PyEngine{std::make_shared<Engine>(
                 proc, actor::Limits{.window = window,
                                     .workers = workers,
+                                    .segments = segments,
                                     .heartbeat = base::Duration(
                                         static_cast<std::int64_t>(heartbeat * 1e9)),
                                     .misses = misses})};
           },
           "proc"_a, nb::kw_only(), "window"_a = std::size_t{16} << 20, "workers"_a = 32,
-          "heartbeat"_a = 0.5, "misses"_a = 4,
+          "heartbeat"_a = 0.5, "misses"_a = 4, "segments"_a = 256,
           "`window`: bytes in flight per receiver; `workers`: threads made for actors as they "
           "come;\n`heartbeat`: seconds between the looks at a silent peer, `misses` of which say "
-          "that it\nstalled.")
+          "that it\nstalled; `segments`: of shared memory that carry large messages at once, at "
+          "most;\nwithout any they go by socket.")
+      .def(
+          "segments",
+          [](PyEngine& self) {
+            const net::Arena::Usage usage = self.engine->segments();
+            nb::dict counts;
+            counts["lent"] = usage.lent;
+            counts["idle"] = usage.idle;
+            counts["idle_bytes"] = usage.idle_bytes;
+            counts["made"] = usage.made;
+            counts["borrowed"] = self.engine->borrowed();
+            return counts;
+          },
+          nb::sig("def segments(self) -> dict[str, int]"),
+          "Of this process's shared-memory segments, those that a peer reads (lent), those kept\n"
+          "for reuse (idle, with their bytes) and all that were made; and how many segments of\n"
+          "peers there are views of here (borrowed).")
       .def_prop_ro("proc", [](const PyEngine& self) { return self.engine->proc(); })
       .def(
           "stop",

@@ -1,6 +1,7 @@
 #include "actor/engine.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,14 +11,39 @@
 
 namespace monarch::actor {
 
+namespace {
+
+// Each segment holds a descriptor, of which the user's program gets most.
+std::size_t most_segments(const Limits& limits) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return limits.segments;
+  return std::min<std::size_t>(limits.segments, static_cast<std::size_t>(limit.rlim_cur / 8));
+}
+
+}  // namespace
+
 Engine::Engine(std::uint64_t proc, Limits limits)
-    : proc_(proc), limits_(limits), spin_(net::allowed_cores()) {
+    : proc_(proc),
+      limits_(limits),
+      spin_(net::allowed_cores()),
+      arena_({.most_segments = most_segments(limits)}),
+      returns_(std::make_shared<Returns>()),
+      mappings_([returns = returns_](net::PeerId peer, net::SegmentId id) {
+        const std::lock_guard lock(returns->mutex);
+        returns->segments.emplace_back(peer, id);
+        if (!returns->any.exchange(true) && returns->poller != nullptr) returns->poller->wake();
+      }) {
+  returns_->poller = &poller_;
   peer_of(proc_);
   thread_ = std::thread([this] { caretaker(); });
 }
 
 Engine::~Engine() {
   stop();
+  {
+    const std::lock_guard lock(returns_->mutex);
+    returns_->poller = nullptr;
+  }
   for (const auto& worker : workers_) {
     for (const int fd : {worker->signal_read, worker->signal_write}) {
       if (fd >= 0) ::close(fd);
@@ -88,6 +114,7 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
   }
   peer.link = std::move(link);
   peer.lost = peer.dialing = false;
+  for (Waiter* waiter : space_waiters_) notify(*waiter);
   std::deque<Parked> parked = std::exchange(peer.parked, {});
   for (const Parked& item : parked) {
     const base::Bytes head = std::as_bytes(std::span(item.head));
@@ -107,6 +134,7 @@ void Engine::drop_links(Peer& peer) {
     slot->reset();
   }
   std::erase(dirty_, &peer);
+  forget_payloads(peer);
 }
 
 void Engine::close_link(std::uint64_t id) {

@@ -11,22 +11,28 @@
 // One lock guards all state; it is never held while a thread waits or blocks.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "actor/board.hpp"
 #include "actor/inbox.hpp"
 #include "actor/mailbox.hpp"
+#include "actor/shipping.hpp"
 #include "base/clock.hpp"
+#include "net/arena.hpp"
 #include "net/link.hpp"
+#include "net/mappings.hpp"
 #include "net/poller.hpp"
 #include "net/spin.hpp"
 
@@ -57,6 +63,13 @@ struct Peer {
   std::deque<Parked> parked;
   std::unordered_map<std::uint64_t, Outlet> outlets;            // by actor or inbox over there
   std::unordered_map<std::uint64_t, std::size_t> owed;          // credit not yet given back to it
+
+  // of large payloads; all of it ends with the link
+  std::uint64_t epoch = 0;                          // counts the links that were lost
+  std::array<std::optional<Payload>, 2> attached;   // to the next message on `link`, on `second`
+  std::unordered_map<std::uint64_t, Incoming> incoming;
+  std::size_t offers = 0;                           // segments it has not answered for
+  std::unordered_set<std::size_t> missed;           // sizes for which there was none
 };
 
 // What a descriptor in the poller belongs to: a link, a worker's loop, or the user.
@@ -89,10 +102,11 @@ struct Event {
     kStalled,
     kAlive,
     kStuck,  // a call by an actor (in `peer`) has been waited for over a second
+    kWarning,
   } kind;
   std::uint64_t peer = 0;  // or the token of kReadable
   double seconds = 0;
-  std::string text = {};   // why a link was lost
+  std::string text = {};   // why a link was lost, or the warning
   Payload payload = {};
   std::shared_ptr<Request> request = {};
   Worker* worker = nullptr;
@@ -108,6 +122,7 @@ struct Message {
   std::uint64_t sender = 0;
   std::string_view extent;
   std::uint16_t flags = 0;
+  Shipping* shipping = nullptr;  // of a large one: ship() was called for its receivers
 };
 
 // An endpoint that holds its actor while it waits for answers of others, and for nothing else.
@@ -122,6 +137,7 @@ struct Blocked {
 struct Limits {
   std::size_t window = 16U << 20;  // bytes in flight per receiver
   std::uint32_t workers = 32;      // threads made for actors as they come
+  std::size_t segments = 256;      // of shared memory, for large messages; 0: none
   base::Duration heartbeat = std::chrono::milliseconds(500);
   int misses = 4;
 };
@@ -160,7 +176,18 @@ class Engine {
                                         std::uint32_t rank);
   [[nodiscard]] base::Result<void> post(std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank,
                                         std::uint8_t status, base::Bytes data,
-                                        std::span<const base::Bytes> buffers);
+                                        std::span<const base::Bytes> buffers,
+                                        Shipping* shipping = nullptr);
+
+  // Of a large message: before it is sent, ship() brings its parts to the receivers, again after
+  // kSignal, until kDone; afterwards offer() prepares for the next one, or abandon() takes back
+  // what was shipped of a message that is not sent.
+  [[nodiscard]] Waited ship(Shipping& shipping);
+  void offer(const Shipping& shipping);
+  void abandon(Shipping& shipping);
+  [[nodiscard]] net::Arena::Usage segments() const { return arena_.usage(); }
+  [[nodiscard]] std::size_t borrowed() const { return mappings_.loans(); }
+
   // Whether every receiver has room for `bytes` more; wait_credit() blocks until it has.
   [[nodiscard]] bool has_credit(const Targets& targets);
   [[nodiscard]] Waited wait_credit(const Targets& targets);
@@ -182,7 +209,8 @@ class Engine {
   Token close_actor(std::uint64_t actor, std::uint8_t status, std::string payload);
   [[nodiscard]] base::Result<void> reply(const std::shared_ptr<Request>& request,
                                          std::uint8_t status, base::Bytes data,
-                                         std::span<const base::Bytes> buffers);
+                                         std::span<const base::Bytes> buffers,
+                                         Shipping* shipping = nullptr);
   void finish(const std::shared_ptr<Request>& request);
   // Endpoints being handled.
   [[nodiscard]] std::vector<std::string> running(std::uint64_t actor);
@@ -221,15 +249,20 @@ class Engine {
   void flush(Peer& peer);
   void flush_all();
   base::Result<void> send_call(const Target& target, std::uint32_t rank, const Message& message,
-                               std::uint64_t reply_proc, std::uint64_t inbox, std::size_t cost);
+                               std::uint64_t reply_proc, std::uint64_t inbox, std::size_t cost,
+                               std::size_t index);
   void send_reply(std::uint64_t proc, const wire::Reply& reply, base::Bytes data,
-                  std::span<const base::Bytes> buffers, base::Result<void>* outcome);
+                  std::span<const base::Bytes> buffers, base::Result<void>* outcome,
+                  Shipping* shipping = nullptr);
+  // Sends what says where the parts of the next message are; false when they were lost on the way.
+  [[nodiscard]] bool send_attachment(Peer& peer, const Shipping& shipping, const Shipment& shipment);
+  [[nodiscard]] static bool travels_apart(const Shipping* shipping, std::size_t index);
   void give_credit(std::uint64_t proc, std::uint64_t target, std::size_t bytes);
   [[nodiscard]] bool has_credit_locked(const Targets& targets) const;
   void credit_came();
 
   // receiving (receive.cpp)
-  bool handle_frame(Peer& peer, wire::Frame& frame);
+  bool handle_frame(Peer& peer, net::Link& link, wire::Frame& frame);
   void deliver(std::shared_ptr<Request> request);
   void refuse(const Request& request, std::uint8_t status, base::Bytes payload);
   void arrive(std::uint64_t inbox, Arrival arrival);
@@ -241,16 +274,29 @@ class Engine {
   Worker& add_worker();
   std::optional<Work> pop(Worker& worker);
 
+  // large messages (shipping.cpp)
+  Waited wait_link(Lock& lock, Peer& peer);
+  Waited send_chunks(Shipping& shipping, const Shipment& shipment, std::uint64_t proc);
+  void exhausted(const std::string& why);
+  void clear_away(net::Leftovers left);
+  void forget_payloads(Peer& peer);
+  void return_segments();
+  bool handle_payload(Peer& peer, net::Link& link, const wire::Frame& frame);
+  bool attach_payload(Peer& peer, net::Link& link, base::Bytes message);
+  bool take_chunk(Peer& peer, base::Bytes message);
+
   // waiting (wait.cpp)
   template <typename Ready>
   Waited wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline, Ready ready,
                   std::vector<Waiter*>& list);
   net::Polled poll_once(Lock& lock, std::optional<base::Instant> deadline, bool spin);
   void dispatch(const std::vector<net::Ready>& events);
+  Waited wait_space(Lock& lock, const std::function<bool()>& ready);
   void release_lead();
   void notify(Waiter& waiter);
   void wake_worker(Worker& worker);
   void caretaker();
+  void sweep(Lock& lock);
   std::optional<base::Instant> run_timers(base::Instant now);
   void update_writing(Peer& peer);
   void relieve(base::Instant now);
@@ -297,6 +343,15 @@ class Engine {
   int wanted_ = 0;         // threads that want the lead from the caretaker
   std::uint64_t polls_ = 0;
   std::vector<Waiter*> credit_waiters_;
+  std::vector<Waiter*> space_waiters_;  // for room in a link, or for the link
+
+  net::Arena arena_;
+  const std::shared_ptr<Returns> returns_;
+  net::Mappings mappings_;
+  std::vector<std::shared_ptr<const void>> garbage_;  // freed by the caretaker, without the lock
+  std::uint64_t next_transfer_ = 1;
+  base::Instant no_offers_until_{};
+  bool warned_ = false;
 
   std::condition_variable caretaker_condition_;
   bool caretaker_deep_ = false;

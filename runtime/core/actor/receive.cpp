@@ -12,7 +12,8 @@ namespace {
 using base::Bytes;
 
 // The payload of a frame: what its storage holds stays there, the rest is copied out of the input.
-Payload payload_of(wire::Frame& frame, Bytes data) {
+Payload payload_of(std::optional<Payload>& attached, wire::Frame& frame, Bytes data) {
+  if (attached.has_value()) return *std::exchange(attached, std::nullopt);
   if (frame.storage == nullptr) return copy_payload(data, frame.buffers);
   return {.storage = frame.storage, .data = data, .buffers = std::move(frame.buffers)};
 }
@@ -26,7 +27,8 @@ std::string_view board_name(const Request& request) {
 
 }  // namespace
 
-bool Engine::handle_frame(Peer& peer, wire::Frame& frame) {
+bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
+  std::optional<Payload>& attached = peer.attached[&link == peer.link.get() ? 0 : 1];
   Bytes message = frame.message;
   switch (static_cast<wire::Kind>(frame.header.kind)) {
     case wire::Kind::kCall: {
@@ -42,7 +44,7 @@ bool Engine::handle_frame(Peer& peer, wire::Frame& frame) {
       request->flags = call->flags;
       request->endpoint = call->endpoint;
       request->extent = call->extent;
-      request->payload = payload_of(frame, message);
+      request->payload = payload_of(attached, frame, message);
       // The sender takes the credit of a call back with the reply; of anything else we return it.
       const bool by_reply = call->inbox != 0 && call->reply_proc == 0;
       request->cost = by_reply ? 0 : request->payload.size() + 192;
@@ -52,12 +54,12 @@ bool Engine::handle_frame(Peer& peer, wire::Frame& frame) {
     case wire::Kind::kReply: {
       auto reply = wire::read_reply(message);
       if (!reply) return false;
-      arrive(reply->inbox, {reply->rank, reply->status, payload_of(frame, message)});
+      arrive(reply->inbox, {reply->rank, reply->status, payload_of(attached, frame, message)});
       return true;
     }
     case wire::Kind::kControl: {
       Event event{.kind = Event::Kind::kControl, .peer = peer.id};
-      event.payload = payload_of(frame, message);
+      event.payload = payload_of(attached, frame, message);
       push_event(std::move(event));
       return true;
     }
@@ -82,8 +84,9 @@ bool Engine::handle_frame(Peer& peer, wire::Frame& frame) {
       return true;
     case wire::Kind::kPong:
       return true;
+    default:
+      return handle_payload(peer, link, frame);
   }
-  return false;
 }
 
 void Engine::deliver(std::shared_ptr<Request> request) {

@@ -67,6 +67,9 @@ void Engine::flush(Peer& peer) {
   net::Link& link = *peer.link;
   link.last_flush = clock_.now();
   if (!link.flush()) return;  // its end is read like any other
+  if (!space_waiters_.empty() && link.unsent() < k_chunk) {
+    for (Waiter* waiter : space_waiters_) notify(*waiter);
+  }
   update_writing(peer);
 }
 
@@ -82,6 +85,7 @@ void Engine::update_writing(Peer& peer) {
 
 void Engine::flush_all() {
   flush_armed_ = false;
+  return_segments();
   if (dirty_.empty()) return;
   for (Peer* peer : std::exchange(dirty_, {})) {
     if (peer->link == nullptr) continue;
@@ -115,7 +119,8 @@ std::shared_ptr<const Targets> Engine::targets(std::span<const std::uint64_t> pr
 
 base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
                                      const Message& message, std::uint64_t reply_proc,
-                                     std::uint64_t inbox, std::size_t cost) {
+                                     std::uint64_t inbox, std::size_t cost,
+                                     std::size_t index) {
   const bool by_reply = inbox != 0 && reply_proc == 0;
   if (target.peer->id == proc_) {
     auto request = std::make_shared<Request>();
@@ -128,7 +133,8 @@ base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
     request->flags = message.flags;
     request->endpoint = message.endpoint;
     request->extent = message.extent;
-    request->payload = copy_payload(message.data, message.buffers);
+    request->payload = message.shipping != nullptr ? std::move((*message.shipping)[index].local)
+                                                   : copy_payload(message.data, message.buffers);
     request->cost = by_reply ? 0 : cost;
     target.outlet->outstanding += cost;
     deliver(std::move(request));
@@ -144,8 +150,13 @@ base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
                     .endpoint = message.endpoint,
                     .extent = message.extent},
                    head);
-  auto sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent,
-                   message.data, message.buffers);
+  base::Result<void> sent;
+  if (!travels_apart(message.shipping, index)) {
+    sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent,
+                message.data, message.buffers);
+  } else if (send_attachment(*target.peer, *message.shipping, (*message.shipping)[index])) {
+    sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent, {}, {});
+  }
   if (sent) target.outlet->outstanding += cost;
   return sent;
 }
@@ -167,7 +178,8 @@ base::Result<std::shared_ptr<Inbox>> Engine::call(const std::shared_ptr<const Ta
       const Bytes why = bytes_of(*target.peer->failure);
       target.outlet->outstanding += inbox->cost;
       arrive(inbox->id, {rank, static_cast<std::uint8_t>(Status::kFailed), copy_payload(why, {})});
-    } else if (auto sent = send_call(target, rank, message, 0, inbox->id, inbox->cost); !sent) {
+    } else if (auto sent = send_call(target, rank, message, 0, inbox->id, inbox->cost, rank);
+               !sent) {
       // The size is the same for all: the first is refused or none.
       inboxes_.erase(inbox->id);
       return std::move(sent).error();
@@ -182,41 +194,53 @@ base::Result<void> Engine::cast(const Targets& targets, const Message& message,
                                 std::uint32_t rank) {
   const Lock lock(mutex_);
   const std::size_t cost = cost_of(message);
+  std::size_t index = 0;
   for (const Target& target : targets.list) {
     if (target.peer->failure == nullptr) {
-      auto sent = send_call(target, rank, message, reply_proc, inbox, cost);
+      auto sent = send_call(target, rank, message, reply_proc, inbox, cost, index);
       if (!sent) return sent;
     } else if (inbox != 0) {
       send_reply(reply_proc, {inbox, rank, static_cast<std::uint8_t>(Status::kFailed)},
                  bytes_of(*target.peer->failure), {}, nullptr);
     }
     ++rank;
+    ++index;
   }
   return {};
 }
 
 void Engine::send_reply(std::uint64_t proc, const wire::Reply& reply, Bytes data,
-                        std::span<const Bytes> buffers, base::Result<void>* outcome) {
+                        std::span<const Bytes> buffers, base::Result<void>* outcome,
+                        Shipping* shipping) {
   if (proc == proc_) {
-    arrive(reply.inbox, {reply.rank, reply.status, copy_payload(data, buffers)});
+    arrive(reply.inbox, {reply.rank, reply.status,
+                         shipping != nullptr ? std::move((*shipping)[0].local)
+                                             : copy_payload(data, buffers)});
     return;
   }
   std::array<std::byte, wire::k_reply_head> head;
   wire::write_reply(reply, head);
-  auto sent = send(peer_of(proc), wire::Kind::kReply, head, {}, {}, data, buffers);
+  Peer& peer = peer_of(proc);
+  if (travels_apart(shipping, 0)) {
+    if (!send_attachment(peer, *shipping, (*shipping)[0])) return;
+    data = {};
+    buffers = {};
+  }
+  auto sent = send(peer, wire::Kind::kReply, head, {}, {}, data, buffers);
   if (outcome != nullptr) *outcome = std::move(sent);
 }
 
 base::Result<void> Engine::post(std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank,
-                                std::uint8_t status, Bytes data, std::span<const Bytes> buffers) {
+                                std::uint8_t status, Bytes data, std::span<const Bytes> buffers,
+                                Shipping* shipping) {
   const Lock lock(mutex_);
   base::Result<void> outcome;
-  send_reply(proc, {inbox, rank, status}, data, buffers, &outcome);
+  send_reply(proc, {inbox, rank, status}, data, buffers, &outcome, shipping);
   return outcome;
 }
 
 base::Result<void> Engine::reply(const std::shared_ptr<Request>& request, std::uint8_t status,
-                                 Bytes data, std::span<const Bytes> buffers) {
+                                 Bytes data, std::span<const Bytes> buffers, Shipping* shipping) {
   const Lock lock(mutex_);
   if (request->inbox == 0) return {};
   if (request->replied) {
@@ -226,7 +250,7 @@ base::Result<void> Engine::reply(const std::shared_ptr<Request>& request, std::u
   base::Result<void> outcome;
   if (!request->cancelled) {
     send_reply(request->reply_proc, {request->inbox, request->rank, status}, data, buffers,
-               &outcome);
+               &outcome, shipping);
     if (!outcome) return outcome;
   }
   request->replied = true;

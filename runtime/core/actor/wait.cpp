@@ -165,7 +165,8 @@ void Engine::dispatch(const std::vector<net::Ready>& events) {
     link.last_heard = now;
     link.pinged = false;
     if (std::exchange(link.stalled, false)) push_event({.kind = Event::Kind::kAlive, .peer = peer.id});
-    const bool open = link.receive([&](wire::Frame& frame) { return handle_frame(peer, frame); });
+    const bool open =
+        link.receive([&](wire::Frame& frame) { return handle_frame(peer, link, frame); });
     if (!open) lose(peer, link.why());
   }
   flush_all();
@@ -179,6 +180,14 @@ Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant
   const Waited waited = wait_for(
       lock, waiter, deadline, [&] { return inbox.arrived >= count; }, followers_);
   std::erase(inbox.waiters, &waiter);
+  return waited;
+}
+
+Waited Engine::wait_space(Lock& lock, const std::function<bool()>& ready) {
+  thread_local Waiter waiter;
+  space_waiters_.push_back(&waiter);
+  const Waited waited = wait_for(lock, waiter, std::nullopt, ready, followers_);
+  std::erase(space_waiters_, &waiter);
   return waited;
 }
 
@@ -284,6 +293,14 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   return due;
 }
 
+void Engine::sweep(Lock& lock) {
+  if (garbage_.empty()) return;
+  auto garbage = std::exchange(garbage_, {});
+  lock.unlock();
+  garbage.clear();
+  lock.lock();
+}
+
 void Engine::caretaker() {
   sigset_t all;
   ::sigfillset(&all);
@@ -292,6 +309,7 @@ void Engine::caretaker() {
   std::uint64_t seen = polls_;
   int quiet = 0;
   while (!stopping_) {
+    sweep(lock);
     base::Instant now = clock_.now();
     std::optional<base::Instant> due = run_timers(now);
     if (lead_ == Lead::kFree && polls_ == seen) {
@@ -303,6 +321,7 @@ void Engine::caretaker() {
         lead_ = Lead::kCaretaker;
         do {
           poll_once(lock, due, /*spin=*/false);
+          sweep(lock);
           due = run_timers(clock_.now());
         } while (!stopping_ && has_foreign_ && wanted_ == 0 && idle_.empty() && followers_.empty());
         release_lead();

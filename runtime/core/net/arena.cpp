@@ -16,20 +16,19 @@ bool contains(const std::vector<PeerId>& peers, PeerId peer) noexcept {
 
 }  // namespace
 
-base::Result<Segment> Arena::take(PeerId peer, std::size_t bytes, std::vector<Dropped>& dropped) {
+base::Result<Segment> Arena::take(PeerId peer, std::size_t bytes, Leftovers& left) {
   if (bytes > kLargest) {
     return base::Error{base::Code::kSystem, "shared memory of " + std::to_string(bytes) +
                                                 " bytes is more than an address space has"};
   }
   const std::size_t capacity = std::bit_ceil(std::max(bytes, options_.smallest));
-  Retired retired;
   Shared block;
   {
     const std::lock_guard lock(mutex_);
     block = lend_idle(peer, capacity, false);
     if (block == nullptr) {
       while (blocks_.size() + making_ >= options_.most_segments && !idle_.empty()) {
-        retire_oldest(dropped, retired);
+        retire_oldest(left);
       }
       if (blocks_.size() + making_ >= options_.most_segments) {
         return base::Error{base::Code::kLimit, "all " + std::to_string(options_.most_segments) +
@@ -124,8 +123,7 @@ base::Result<Segment> Arena::fill(const Shared& block, PeerId peer, std::size_t 
                  block};
 }
 
-base::Result<void> Arena::give_back(PeerId peer, SegmentId id, std::vector<Dropped>& dropped) {
-  Retired retired;
+base::Result<void> Arena::give_back(PeerId peer, SegmentId id, Leftovers& left) {
   const std::lock_guard lock(mutex_);
   const auto found = blocks_.find(id);
   if (found == blocks_.end() || found->second->lent_to != peer || found->second->filling) {
@@ -136,26 +134,36 @@ base::Result<void> Arena::give_back(PeerId peer, SegmentId id, std::vector<Dropp
   block.lent_to.reset();
   block.place = idle_.insert(idle_.end(), id);
   idle_bytes_ += block.reserved;
-  while (idle_bytes_ > options_.idle_budget) retire_oldest(dropped, retired);
+  while (idle_bytes_ > options_.idle_budget) retire_oldest(left);
   return {};
 }
 
-void Arena::retire_oldest(std::vector<Dropped>& dropped, Retired& retired) {
+void Arena::retire_oldest(Leftovers& left) {
   const auto found = blocks_.find(idle_.front());
-  for (const PeerId peer : found->second->known) dropped.push_back({peer, found->first});
+  for (const PeerId peer : found->second->known) left.dropped.push_back({peer, found->first});
   idle_bytes_ -= found->second->reserved;
   idle_.pop_front();
-  retired.push_back(std::move(found->second));
+  left.memory.push_back(std::move(found->second));
   blocks_.erase(found);
 }
 
-void Arena::forget(PeerId peer) {
-  Retired retired;
+void Arena::discard(PeerId peer, SegmentId id, Leftovers& left) {
+  const std::lock_guard lock(mutex_);
+  const auto found = blocks_.find(id);
+  if (found == blocks_.end() || found->second->lent_to != peer || found->second->filling) return;
+  for (const PeerId other : found->second->known) {
+    if (other != peer) left.dropped.push_back({other, id});
+  }
+  left.memory.push_back(std::move(found->second));
+  blocks_.erase(found);
+}
+
+void Arena::forget(PeerId peer, Leftovers& left) {
   const std::lock_guard lock(mutex_);
   for (auto it = blocks_.begin(); it != blocks_.end();) {
     Block& block = *it->second;
     if (block.lent_to == peer) {
-      retired.push_back(std::move(it->second));
+      left.memory.push_back(std::move(it->second));
       it = blocks_.erase(it);
     } else {
       std::erase(block.known, peer);
@@ -164,10 +172,9 @@ void Arena::forget(PeerId peer) {
   }
 }
 
-void Arena::trim(std::vector<Dropped>& dropped) {
-  Retired retired;
+void Arena::trim(Leftovers& left) {
   const std::lock_guard lock(mutex_);
-  while (!idle_.empty()) retire_oldest(dropped, retired);
+  while (!idle_.empty()) retire_oldest(left);
 }
 
 Arena::Usage Arena::usage() const {

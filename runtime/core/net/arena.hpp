@@ -38,6 +38,13 @@ struct Dropped {
   SegmentId id;
 };
 
+// What a change left over: whom to tell, and memory that takes its time to free (a third of a
+// millisecond per MiB), for a place where nobody waits.
+struct Leftovers {
+  std::vector<Dropped> dropped;
+  std::vector<std::shared_ptr<const void>> memory;
+};
+
 struct ArenaOptions {
   std::size_t smallest = std::size_t{64} << 10;      // the first of the power-of-two classes
   std::size_t idle_budget = std::size_t{256} << 20;  // bytes kept in segments that nobody has
@@ -56,25 +63,26 @@ class Arena {
 
   // Lends `peer` a segment of at least `bytes` with memory behind them: one it had before if there
   // is one, else an idle one, else a new one. Idle segments that have to go for it are added to
-  // `dropped`. Errors: kSystem where memory or descriptors are exhausted, kLimit where
+  // `left`. Errors: kSystem where memory or descriptors are exhausted, kLimit where
   // `most_segments` are lent.
   [[nodiscard]] base::Result<Segment> take(PeerId peer, std::size_t bytes,
-                                           std::vector<Dropped>& dropped);
+                                           Leftovers& left);
 
   // As take(), but only of segments that `peer` had before; an id of 0 where none is idle.
   [[nodiscard]] base::Result<Segment> take_known(PeerId peer, std::size_t bytes);
 
   // `peer` has no view of the segment any more. kArgument where it was not lent to this peer: then
-  // nothing changes. Idle segments beyond the budget, the longest idle first, are added to
-  // `dropped`.
-  [[nodiscard]] base::Result<void> give_back(PeerId peer, SegmentId id,
-                                             std::vector<Dropped>& dropped);
+  // nothing changes. Idle segments beyond the budget go, the longest idle first.
+  [[nodiscard]] base::Result<void> give_back(PeerId peer, SegmentId id, Leftovers& left);
+
+  // `peer` could not map the segment it was lent.
+  void discard(PeerId peer, SegmentId id, Leftovers& left);
 
   // `peer` is gone. What it was lent is never used again: it may be stopped and still write there.
-  void forget(PeerId peer);
+  void forget(PeerId peer, Leftovers& left);
 
   // Drops every idle segment.
-  void trim(std::vector<Dropped>& dropped);
+  void trim(Leftovers& left);
 
   struct Usage {
     std::size_t lent = 0;
@@ -97,12 +105,11 @@ class Arena {
     std::list<SegmentId>::iterator place;  // in idle_, while idle
   };
   using Shared = std::shared_ptr<Block>;
-  using Retired = std::vector<Shared>;  // to be unmapped once the lock is gone
 
   [[nodiscard]] Shared lend_idle(PeerId peer, std::size_t capacity, bool only_known);
   [[nodiscard]] base::Result<Shared> make(PeerId peer, std::size_t capacity);
   [[nodiscard]] base::Result<Segment> fill(const Shared& block, PeerId peer, std::size_t bytes);
-  void retire_oldest(std::vector<Dropped>& dropped, Retired& retired);
+  void retire_oldest(Leftovers& left);
 
   const ArenaOptions options_;
   mutable std::mutex mutex_;

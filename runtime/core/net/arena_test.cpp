@@ -20,7 +20,7 @@ using monarch::base::Code;
 using monarch::net::Arena;
 using monarch::net::ArenaOptions;
 using monarch::net::Backing;
-using monarch::net::Dropped;
+using monarch::net::Leftovers;
 using monarch::net::Segment;
 
 namespace {
@@ -38,16 +38,16 @@ struct Lender {
   explicit Lender(ArenaOptions options = {}) : arena(options) {}
 
   Segment take(monarch::net::PeerId peer, std::size_t bytes) {
-    auto taken = arena.take(peer, bytes, dropped);
+    auto taken = arena.take(peer, bytes, left);
     REQUIRE_MESSAGE(taken.ok(), taken.error().message);
     return *std::move(taken);
   }
   bool give_back(monarch::net::PeerId peer, monarch::net::SegmentId id) {
-    return arena.give_back(peer, id, dropped).ok();
+    return arena.give_back(peer, id, left).ok();
   }
 
   Arena arena;
-  std::vector<Dropped> dropped;
+  Leftovers left;
 };
 
 // Runs `body` in a child that may spoil its own limits; its answer is the exit status.
@@ -132,14 +132,14 @@ TEST_CASE("idle segments beyond the budget go, the longest idle first, and their
   const auto c = lender.take(9, kMiB).id;
   REQUIRE(lender.give_back(7, a));
   REQUIRE(lender.give_back(8, b));
-  CHECK(lender.dropped.empty());
+  CHECK(lender.left.dropped.empty());
   REQUIRE(lender.give_back(9, c));
-  REQUIRE(lender.dropped.size() == 1);
-  CHECK(lender.dropped[0].peer == 7);
-  CHECK(lender.dropped[0].id == a);
+  REQUIRE(lender.left.dropped.size() == 1);
+  CHECK(lender.left.dropped[0].peer == 7);
+  CHECK(lender.left.dropped[0].id == a);
   CHECK(lender.arena.usage().idle_bytes == 3 * kMiB);
-  lender.arena.trim(lender.dropped);
-  CHECK(lender.dropped.size() == 3);
+  lender.arena.trim(lender.left);
+  CHECK(lender.left.dropped.size() == 3);
   CHECK(lender.arena.usage().idle == 0);
   CHECK(lender.arena.usage().idle_bytes == 0);
 }
@@ -174,7 +174,7 @@ TEST_CASE("what a dead peer was lent is never lent again, and stays valid for wh
     const Segment lost = lender.take(1, kMiB);
     const auto idle = lender.take(1, kMiB).id;
     REQUIRE(lender.give_back(1, idle));
-    lender.arena.forget(1);
+    lender.arena.forget(1, lender.left);
     std::memset(lost.data, 0x22, kMiB);
     CHECK(::fcntl(lost.fd, F_GETFD) >= 0);
     CHECK_FALSE(lender.give_back(1, lost.id));
@@ -183,9 +183,24 @@ TEST_CASE("what a dead peer was lent is never lent again, and stays valid for wh
     CHECK_FALSE(reused.known);
     CHECK(lender.take(1, kMiB).id != lost.id);
   }
-  lender.arena.forget(1);
+  lender.arena.forget(1, lender.left);
+  lender.left.memory.clear();
   CHECK(lender.arena.usage().lent == 0);
   CHECK(open_descriptors() == before);
+}
+
+TEST_CASE("a segment that its peer could not map goes, and others that have it are told") {
+  Lender lender;
+  const auto id = lender.take(1, kMiB).id;
+  REQUIRE(lender.give_back(1, id));
+  REQUIRE(lender.take(2, kMiB).id == id);
+  lender.arena.discard(1, id, lender.left);
+  CHECK(lender.arena.usage().lent == 1);
+  lender.arena.discard(2, id, lender.left);
+  CHECK(lender.arena.usage().lent == 0);
+  REQUIRE(lender.left.dropped.size() == 1);
+  CHECK(lender.left.dropped[0].peer == 1);
+  CHECK_FALSE(lender.give_back(2, id));
 }
 
 TEST_CASE("the number of segments is bounded; idle ones make room first") {
@@ -194,8 +209,8 @@ TEST_CASE("the number of segments is bounded; idle ones make room first") {
   const auto lent = lender.take(1, 2 * kMiB).id;
   REQUIRE(lender.give_back(1, idle));
   const auto third = lender.take(1, 4 * kMiB).id;
-  CHECK(lender.dropped.size() == 1);
-  auto refused = lender.arena.take(1, kMiB, lender.dropped);
+  CHECK(lender.left.dropped.size() == 1);
+  auto refused = lender.arena.take(1, kMiB, lender.left);
   REQUIRE_FALSE(refused.ok());
   CHECK(refused.error().code == Code::kLimit);
   CHECK(refused.error().message == "all 2 shared-memory segments are lent");
@@ -208,24 +223,24 @@ TEST_CASE("exhausted descriptors, file size and address space are errors, and pa
           Lender lender;
           const Segment kept = lender.take(1, kMiB);
           set_limit(RLIMIT_NOFILE, 0);
-          auto refused = lender.arena.take(1, kMiB, lender.dropped);
+          auto refused = lender.arena.take(1, kMiB, lender.left);
           if (refused.ok() || refused.error().code != Code::kSystem) return 1;
           if (refused.error().message.find("1048576 bytes") == std::string::npos) return 2;
           set_limit(RLIMIT_NOFILE, 256);
-          return lender.arena.take(1, kMiB, lender.dropped).ok() ? 0 : 3;
+          return lender.arena.take(1, kMiB, lender.left).ok() ? 0 : 3;
         }) == 0);
   CHECK(status_in_child([] {
           std::signal(SIGXFSZ, SIG_IGN);
           set_limit(RLIMIT_FSIZE, 100 * kKiB);
           Lender lender;
-          auto refused = lender.arena.take(1, kMiB, lender.dropped);
+          auto refused = lender.arena.take(1, kMiB, lender.left);
           if (refused.ok() || refused.error().code != Code::kSystem) return 1;
           if (lender.arena.usage().lent != 0) return 2;
-          return lender.arena.take(1, 64 * kKiB, lender.dropped).ok() ? 0 : 3;
+          return lender.arena.take(1, 64 * kKiB, lender.left).ok() ? 0 : 3;
         }) == 0);
   Lender lender;
   for (const std::size_t bytes : {std::size_t{1} << 42, ~std::size_t{0}}) {
-    auto refused = lender.arena.take(1, bytes, lender.dropped);
+    auto refused = lender.arena.take(1, bytes, lender.left);
     REQUIRE_FALSE(refused.ok());
     CHECK(refused.error().code == Code::kSystem);
   }
@@ -262,9 +277,9 @@ TEST_CASE("threads that take, fill and give back never share a segment") {
   std::vector<int> wrong(4);
   for (unsigned t = 0; t < 4; ++t) {
     threads.emplace_back([&arena, &bad = wrong[t], t] {
-      std::vector<Dropped> dropped;
+      Leftovers left;
       for (unsigned i = 0; i < 300; ++i) {
-        const auto taken = arena.take(1 + t % 2, (64 * kKiB) << (i % 3), dropped);
+        const auto taken = arena.take(1 + t % 2, (64 * kKiB) << (i % 3), left);
         if (!taken) {
           ++bad;
           continue;
@@ -272,8 +287,8 @@ TEST_CASE("threads that take, fill and give back never share a segment") {
         const auto mark = static_cast<std::byte>(t + 1);
         std::memset(taken->data, static_cast<int>(mark), 4096);
         bad += std::count(taken->data, taken->data + 4096, mark) == 4096 ? 0 : 1;
-        bad += arena.give_back(1 + t % 2, taken->id, dropped).ok() ? 0 : 1;
-        if (i % 100 == 99) arena.forget(3);
+        bad += arena.give_back(1 + t % 2, taken->id, left).ok() ? 0 : 1;
+        if (i % 100 == 99) arena.forget(3, left);
       }
     });
   }

@@ -11,6 +11,9 @@ namespace monarch::net {
 // every destination line before overwriting it costs a third of the time.
 inline constexpr std::size_t kStreamingCopy = std::size_t{4} << 20;
 
+// Blocks of this size come fresh from the system and go back to it: malloc does not keep them.
+inline constexpr std::size_t kFreshPayload = std::size_t{33} << 20;
+
 // Copies `from` to the start of `to`, which must be large enough and must not overlap it.
 void copy_payload(base::MutableBytes to, base::Bytes from) noexcept;
 

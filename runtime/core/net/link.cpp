@@ -5,6 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -29,6 +30,21 @@ constexpr int kSendFlags = MSG_NOSIGNAL;
 constexpr int kSendFlags = 0;  // SO_NOSIGPIPE is set on the socket
 #endif
 
+constexpr std::size_t kMostReceived = 64;  // descriptors that no frame asked for yet
+
+#if defined(MSG_CMSG_CLOEXEC)
+constexpr int kReceiveFlags = MSG_CMSG_CLOEXEC;
+#else
+constexpr int kReceiveFlags = 0;
+#endif
+
+bool is_unix_socket(int fd) noexcept {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  return ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0 &&
+         address.ss_family == AF_UNIX;
+}
+
 std::vector<std::byte>& input_buffer() {
   thread_local std::vector<std::byte> buffer(kInput);
   return buffer;
@@ -36,7 +52,8 @@ std::vector<std::byte>& input_buffer() {
 
 }  // namespace
 
-Link::Link(int fd) : fd_(fd), decoder_(wire::DecoderOptions{}) {
+Link::Link(int fd)
+    : fd_(fd), decoder_(wire::DecoderOptions{}), is_unix_(is_unix_socket(fd)) {
   ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
 #if defined(SO_NOSIGPIPE)
@@ -128,6 +145,7 @@ bool Link::write(std::vector<Bytes>& pieces) {
       return errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS;
     }
     auto left = static_cast<std::size_t>(sent);
+    written_ += left;
     while (done < pieces.size() && left >= pieces[done].size()) left -= pieces[done++].size();
     if (left > 0) pieces[done] = pieces[done].subspan(left);
   }
@@ -140,9 +158,77 @@ void Link::keep(std::span<const Bytes> pieces) {
   for (const Bytes piece : pieces) out_.insert(out_.end(), piece.begin(), piece.end());
 }
 
+base::Result<void> Link::send_descriptor(wire::Kind kind, Bytes message, int fd,
+                                         std::shared_ptr<const void> hold) {
+  if (!gone_) passing_.push_back({written_ + unsent(), fd, std::move(hold)});
+  return send(kind, {&message, 1}, {});
+}
+
+// Up to the next frame that has a descriptor with it, or that frame and what follows it.
+::ssize_t Link::write_some() {
+  if (passing_.empty()) return ::send(fd_, out_.data() + sent_, unsent(), kSendFlags);
+  const Passing& next = passing_.front();
+  if (next.position > written_) {
+    return ::send(fd_, out_.data() + sent_, next.position - written_, kSendFlags);
+  }
+  std::size_t size = unsent();
+  if (passing_.size() > 1) size = std::min<std::size_t>(size, passing_[1].position - written_);
+  iovec part{out_.data() + sent_, size};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  cmsghdr* const header = CMSG_FIRSTHDR(&message);
+  header->cmsg_level = SOL_SOCKET;
+  header->cmsg_type = SCM_RIGHTS;
+  header->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(header), &next.fd, sizeof next.fd);
+  const ssize_t sent = ::sendmsg(fd_, &message, kSendFlags);
+  if (sent > 0) passing_.pop_front();
+  return sent;
+}
+
+::ssize_t Link::read_some(std::span<std::byte> buffer) {
+  if (!is_unix_) return ::recv(fd_, buffer.data(), buffer.size(), 0);
+  iovec part{buffer.data(), buffer.size()};
+  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control.data();
+  message.msg_controllen = control.size();
+  const ssize_t count = ::recvmsg(fd_, &message, kReceiveFlags);
+  if (count <= 0) return count;
+  const std::size_t before = received_.size();
+  for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+       header = CMSG_NXTHDR(&message, header)) {
+    if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+    for (std::size_t at = CMSG_LEN(0); at + sizeof(int) <= header->cmsg_len; at += sizeof(int)) {
+      int fd = -1;
+      std::memcpy(&fd, CMSG_DATA(header) + (at - CMSG_LEN(0)), sizeof fd);
+      if (kReceiveFlags == 0) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+      received_.emplace_back(fd);
+    }
+  }
+  // The system had no descriptor left for it.
+  if (received_.size() == before && (message.msg_flags & MSG_CTRUNC) != 0) {
+    received_.emplace_back(-1);
+  }
+  return count;
+}
+
+Descriptor Link::take_descriptor() {
+  if (received_.empty()) return {};
+  Descriptor taken = std::move(received_.front());
+  received_.pop_front();
+  return taken;
+}
+
 bool Link::flush() {
   while (!gone_ && unsent() > 0) {
-    const ssize_t sent = ::send(fd_, out_.data() + sent_, unsent(), kSendFlags);
+    const ssize_t sent = write_some();
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return true;
@@ -150,9 +236,11 @@ bool Link::flush() {
       break;
     }
     sent_ += static_cast<std::size_t>(sent);
+    written_ += static_cast<std::uint64_t>(sent);
   }
   if (unsent() == 0 || gone_) {
     sent_ = 0;
+    if (gone_) passing_.clear();
     if (out_.capacity() > kKeptCapacity) std::vector<std::byte>().swap(out_);
     out_.clear();
   } else if (sent_ > kKeptCapacity) {
@@ -165,7 +253,7 @@ bool Link::flush() {
 bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
   std::vector<std::byte>& buffer = input_buffer();
   for (int reads = 0; reads < kReads; ++reads) {
-    const ssize_t count = ::recv(fd_, buffer.data(), buffer.size(), 0);
+    const ssize_t count = read_some(buffer);
     if (count == 0) {
       why_ = decoder_.pending() == 0 ? "closed by the peer" : "closed in the middle of a frame";
       return false;
@@ -187,6 +275,10 @@ bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
         why_ = "a message that says nothing of ours";
         return false;
       }
+    }
+    if (received_.size() > kMostReceived) {
+      why_ = "more descriptors than frames that have one";
+      return false;
     }
     if (static_cast<std::size_t>(count) < buffer.size()) return true;
   }

@@ -4,12 +4,18 @@
 // once, and only what the socket does not take is copied. Not thread-safe: its owner locks.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
+#include <deque>
 #include <functional>
+#include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/clock.hpp"
+#include "net/shared_memory.hpp"
 #include "wire/decoder.hpp"
 #include "wire/message.hpp"
 
@@ -29,6 +35,15 @@ class Link {
   // limit; the link goes on.
   [[nodiscard]] base::Result<void> send(wire::Kind kind, std::span<const base::Bytes> parts,
                                         std::span<const base::Bytes> buffers);
+
+  // Queues one small frame with a descriptor, which arrives with its first byte; `hold` keeps it
+  // open until then. Only where passes_descriptors().
+  [[nodiscard]] base::Result<void> send_descriptor(wire::Kind kind, base::Bytes message, int fd,
+                                                   std::shared_ptr<const void> hold);
+  [[nodiscard]] bool passes_descriptors() const noexcept { return is_unix_; }
+  // The descriptor that came with the frame being handled; none where the system had no room for
+  // it, or the peer sent none.
+  [[nodiscard]] Descriptor take_descriptor();
 
   // Writes what the socket takes. False when the peer is gone.
   bool flush();
@@ -50,7 +65,15 @@ class Link {
   bool stalled = false;
 
  private:
+  struct Passing {
+    std::uint64_t position;  // in the stream, of the frame it goes with
+    int fd;
+    std::shared_ptr<const void> hold;
+  };
+
   [[nodiscard]] bool write(std::vector<base::Bytes>& pieces);
+  [[nodiscard]] ::ssize_t write_some();
+  [[nodiscard]] ::ssize_t read_some(std::span<std::byte> buffer);
   void keep(std::span<const base::Bytes> pieces);
 
   int fd_;
@@ -58,6 +81,10 @@ class Link {
   std::uint64_t sequence_ = 0;
   std::vector<std::byte> out_;
   std::size_t sent_ = 0;  // of out_
+  std::uint64_t written_ = 0;  // bytes of the stream that the socket took
+  std::deque<Passing> passing_;
+  std::deque<Descriptor> received_;  // by frame; -1 for one that was lost on the way
+  const bool is_unix_;
   bool gone_ = false;
   std::string why_;
 };

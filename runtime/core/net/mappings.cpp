@@ -2,25 +2,19 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace monarch::net {
 
 struct Loan::Owner {
-  struct Mapped {
-    std::shared_ptr<Pages> pages;
-    std::size_t populated = 0;
-  };
-
   const ::pid_t process = ::getpid();
   std::atomic<std::size_t> loans{0};
   mutable std::mutex mutex;
   std::shared_ptr<const Mappings::Release> release;  // none once the Mappings are gone
-  std::unordered_map<PeerId, std::unordered_map<SegmentId, Mapped>> peers;
+  using Segments = std::unordered_map<SegmentId, std::shared_ptr<const Pages>>;
+  std::unordered_map<PeerId, Segments> peers;
 
   // What to call when a loan of this segment ends, if anything.
   [[nodiscard]] std::shared_ptr<const Mappings::Release> releaser(PeerId peer,
@@ -61,28 +55,21 @@ base::Result<void> Mappings::add(PeerId peer, SegmentId id, Descriptor file,
   if (auto fits = check_shared(file, capacity); !fits) return fits;
   auto pages = map_shared(file, capacity);
   if (!pages) return std::move(pages).error();
-  auto shared = std::make_shared<Pages>(*std::move(pages));
+  auto shared = std::make_shared<const Pages>(*std::move(pages));
   const std::lock_guard lock(owner_->mutex);
-  const bool added = owner_->peers[peer].try_emplace(id, Loan::Owner::Mapped{std::move(shared)}).second;
+  const bool added = owner_->peers[peer].try_emplace(id, std::move(shared)).second;
   if (added) return {};
   return base::Error{base::Code::kMalformed, "the peer announced its shared-memory segment " +
                                                  std::to_string(id) + " twice"};
 }
 
 base::Result<std::shared_ptr<Loan>> Mappings::open(PeerId peer, SegmentId id, std::size_t bytes) {
-  std::shared_ptr<Pages> pages;
-  std::size_t populated = 0;
+  std::shared_ptr<const Pages> pages;
   {
     const std::lock_guard lock(owner_->mutex);
-    const auto found = owner_->peers.find(peer);
-    if (found != owner_->peers.end()) {
-      if (const auto segment = found->second.find(id); segment != found->second.end()) {
-        pages = segment->second.pages;
-        if (bytes <= pages->size()) {
-          populated = std::exchange(segment->second.populated,
-                                    std::max(segment->second.populated, bytes));
-        }
-      }
+    if (const auto found = owner_->peers.find(peer); found != owner_->peers.end()) {
+      const auto segment = found->second.find(id);
+      if (segment != found->second.end()) pages = segment->second;
     }
   }
   if (pages == nullptr) {
@@ -95,30 +82,23 @@ base::Result<std::shared_ptr<Loan>> Mappings::open(PeerId peer, SegmentId id, st
                        "the peer sent a payload of " + std::to_string(bytes) +
                            " bytes in a shared-memory segment of " + std::to_string(pages->size())};
   }
-  const std::size_t from = populated / page_size() * page_size();
-  if (bytes > populated) populate(*pages, from, bytes);
   const base::MutableBytes all(pages->data(), bytes);
   return std::make_shared<Loan>(Loan::Key{}, owner_, std::move(pages), peer, id, all);
 }
 
-void Mappings::drop(PeerId peer, SegmentId id) {
-  std::shared_ptr<Pages> unmapped;
+std::shared_ptr<const void> Mappings::drop(PeerId peer, SegmentId id) {
   const std::lock_guard lock(owner_->mutex);
   const auto found = owner_->peers.find(peer);
-  if (found == owner_->peers.end()) return;
-  const auto segment = found->second.find(id);
-  if (segment == found->second.end()) return;
-  unmapped = std::move(segment->second.pages);
-  found->second.erase(segment);
+  if (found == owner_->peers.end()) return nullptr;
+  const auto segment = found->second.extract(id);
+  return segment.empty() ? nullptr : segment.mapped();
 }
 
-void Mappings::drop_peer(PeerId peer) {
-  std::unordered_map<SegmentId, Loan::Owner::Mapped> unmapped;
+std::shared_ptr<const void> Mappings::drop_peer(PeerId peer) {
   const std::lock_guard lock(owner_->mutex);
-  const auto found = owner_->peers.find(peer);
-  if (found == owner_->peers.end()) return;
-  unmapped = std::move(found->second);
-  owner_->peers.erase(found);
+  auto found = owner_->peers.extract(peer);
+  if (found.empty()) return nullptr;
+  return std::make_shared<const Loan::Owner::Segments>(std::move(found.mapped()));
 }
 
 std::size_t Mappings::size() const {

@@ -65,9 +65,10 @@ class Mappings {
   [[nodiscard]] base::Result<std::shared_ptr<Loan>> open(PeerId peer, SegmentId id,
                                                          std::size_t bytes);
 
-  // The peer dropped the segment, or is gone itself.
-  void drop(PeerId peer, SegmentId id);
-  void drop_peer(PeerId peer);
+  // The peer dropped the segment, or is gone itself. The memory, where no view is left, is freed
+  // with the last copy of what is returned.
+  std::shared_ptr<const void> drop(PeerId peer, SegmentId id);
+  std::shared_ptr<const void> drop_peer(PeerId peer);
 
   [[nodiscard]] std::size_t size() const;
   [[nodiscard]] std::size_t loans() const;  // that have not ended

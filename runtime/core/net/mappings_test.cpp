@@ -24,7 +24,7 @@ using monarch::net::Arena;
 using monarch::net::ArenaOptions;
 using monarch::net::Backing;
 using monarch::net::Descriptor;
-using monarch::net::Dropped;
+using monarch::net::Leftovers;
 using monarch::net::Mappings;
 using monarch::net::PeerId;
 using monarch::net::Segment;
@@ -90,17 +90,17 @@ struct Borrower {
   explicit Borrower(Backing backing = Backing::kBest)
       : arena(ArenaOptions{.backing = backing}),
         mappings([this](PeerId peer, SegmentId id) {
-          if (peer == kPeer && arena.give_back(1, id, dropped).ok()) ++released;
+          if (peer == kPeer && arena.give_back(1, id, left).ok()) ++released;
         }) {}
 
   Segment announce(std::size_t bytes) {
-    auto taken = arena.take(1, bytes, dropped);
+    auto taken = arena.take(1, bytes, left);
     REQUIRE(taken.ok());
     REQUIRE(mappings.add(kPeer, taken->id, copy_of(taken->fd), taken->capacity).ok());
     return *std::move(taken);
   }
 
-  std::vector<Dropped> dropped;
+  Leftovers left;
   Arena arena;
   std::atomic<int> released{0};
   Mappings mappings;
@@ -140,10 +140,10 @@ TEST_CASE("payloads of every size reach another process by descriptor, and segme
   }
   ::close(sockets[1]);
   Arena arena;
-  std::vector<Dropped> dropped;
+  Leftovers left;
   for (std::size_t message = 0; message < kMessages; ++message) {
     const std::size_t bytes = size_of(message);
-    auto segment = arena.take(kPeer, bytes, dropped);
+    auto segment = arena.take(kPeer, bytes, left);
     REQUIRE(segment.ok());
     std::vector<std::byte> payload(bytes);
     for (std::size_t at = 0; at < bytes; at += 4096) payload[at] = mark(message, at);
@@ -153,7 +153,7 @@ TEST_CASE("payloads of every size reach another process by descriptor, and segme
     SegmentId released = 0;
     REQUIRE(::recv(sockets[0], &released, sizeof released, 0) == sizeof released);
     CHECK(released == segment->id);
-    CHECK(arena.give_back(kPeer, released, dropped).ok());
+    CHECK(arena.give_back(kPeer, released, left).ok());
   }
   ::close(sockets[0]);
   int status = 0;
@@ -166,7 +166,7 @@ TEST_CASE("a receiver killed while it holds a payload costs its segment and noth
   int sockets[2];
   REQUIRE(::socketpair(AF_UNIX, SOCK_SEQPACKET, 0, sockets) == 0);
   Arena arena;
-  std::vector<Dropped> dropped;
+  Leftovers left;
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) {
@@ -182,7 +182,7 @@ TEST_CASE("a receiver killed while it holds a payload costs its segment and noth
   }
   SegmentId lost = 0;
   {
-    auto segment = arena.take(kPeer, kMiB, dropped);
+    auto segment = arena.take(kPeer, kMiB, left);
     REQUIRE(segment.ok());
     lost = segment->id;
     REQUIRE(send_segment(sockets[0], {segment->id, segment->capacity, kMiB}, segment->fd));
@@ -192,10 +192,10 @@ TEST_CASE("a receiver killed while it holds a payload costs its segment and noth
   REQUIRE(::kill(child, SIGKILL) == 0);
   int status = 0;
   REQUIRE(::waitpid(child, &status, 0) == child);
-  arena.forget(kPeer);
+  arena.forget(kPeer, left);
   CHECK(arena.usage().lent == 0);
   CHECK(arena.usage().idle == 0);
-  auto next = arena.take(kPeer, kMiB, dropped);
+  auto next = arena.take(kPeer, kMiB, left);
   REQUIRE(next.ok());
   CHECK(next->id != lost);
   ::close(sockets[0]);
@@ -236,7 +236,7 @@ TEST_CASE("what a view shows stays there after its peer dropped the segment or d
   CHECK(borrower.mappings.size() == 1);
   borrower.mappings.drop_peer(kPeer);
   CHECK(borrower.mappings.size() == 0);
-  borrower.arena.forget(1);
+  borrower.arena.forget(1, borrower.left);
   CHECK((*a)->bytes()[kMiB - 1] == std::byte{0x55});
   CHECK((*b)->bytes()[kMiB - 1] == std::byte{0x66});
   a = b = std::shared_ptr<monarch::net::Loan>();
@@ -309,10 +309,10 @@ TEST_CASE("views released by many threads come back once each") {
   std::atomic<int> released{0};
   Mappings mappings([&](PeerId, SegmentId) { ++released; });
   Arena arena;
-  std::vector<Dropped> dropped;
+  Leftovers left;
   std::vector<SegmentId> ids;
   for (int i = 0; i < 8; ++i) {
-    auto segment = arena.take(1, 1, dropped);
+    auto segment = arena.take(1, 1, left);
     REQUIRE(segment.ok());
     REQUIRE(mappings.add(kPeer, segment->id, copy_of(segment->fd), segment->capacity).ok());
     ids.push_back(segment->id);

@@ -59,8 +59,8 @@ enum class Backing {
 
 [[nodiscard]] base::Result<Pages> map_shared(const Descriptor& file, std::size_t size);
 
-// Enters bytes [from, to) in this process's page table in one go: a fault each costs four times as
-// much. A hint; where it fails, the faults do the work.
+// Enters bytes [from, to) in this process's page table in one go, for writing: a fault each costs
+// four times as much. A hint; where it fails, the faults do the work.
 void populate(const Pages& pages, std::size_t from, std::size_t to) noexcept;
 
 // Whether `file`, received from a peer, holds `size` bytes and will go on doing so.

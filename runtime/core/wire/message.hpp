@@ -27,6 +27,13 @@ enum class Kind : std::uint8_t {
   kCredit = 5,
   kPing = 6,
   kPong = 7,
+  // of large payloads: wire/transfer.hpp
+  kSegment = 8,
+  kMapped = 9,
+  kAttach = 10,
+  kRelease = 11,
+  kDrop = 12,
+  kChunk = 13,
 };
 
 struct Call {

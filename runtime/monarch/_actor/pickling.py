@@ -7,8 +7,11 @@ cannot: functions by value, and what lives in the script (`__main__`), which the
 
 from __future__ import annotations
 
+from _pickle import PickleBuffer
 from _pickle import dumps as _dumps
 from _pickle import loads as _loads
+
+from monarch._core import to_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +21,10 @@ if TYPE_CHECKING:
     Buffers = list[Any] | None
 
 __all__ = ["PicklingError", "dumps", "loads", "pack", "script_bound"]
+
+
+# From here on `bytes` travel out of band, where pickle would copy them into its stream.
+_LARGE = 64 << 10
 
 
 class PicklingError(TypeError):
@@ -39,8 +46,21 @@ def dumps(
 
     """
     buffers: list[Any] = []
+    sent: Any = value
+    if names is None:
+        if type(value) is bytes and len(value) >= _LARGE:
+            sent = _Apart(value)
+    else:
+        args, kwargs = sent
+        for part in args:
+            if type(part) is bytes and len(part) >= _LARGE:
+                sent = _call_apart(args, kwargs)
+                break
+        else:
+            if kwargs:
+                sent = _call_apart(args, kwargs)
     try:
-        data = _dumps(value, 5, buffer_callback=buffers.append)
+        data = _dumps(sent, 5, buffer_callback=buffers.append)
     except Exception:  # noqa: BLE001 - cloudpickle may do what pickle cannot
         return _by_value(value, root, names)
     if data.find(b"__main__") >= 0:
@@ -55,6 +75,30 @@ def loads(data: Any, buffers: Sequence[Any] | None = None) -> Any:
     if buffers is None:
         return _loads(data)
     return _loads(data, buffers=buffers)
+
+
+class _Apart:
+    """Large bytes in the place of which pickle puts a reference to a buffer."""
+
+    __slots__ = ("_held",)
+
+    def __init__(self, held: bytes) -> None:
+        self._held = held
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        return _whole, (PickleBuffer(self._held),)
+
+
+def _whole(buffer: Any) -> bytes:
+    return buffer if type(buffer) is bytes else to_bytes(buffer)
+
+
+def _call_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> object:
+    return tuple(_apart(part) for part in args), {name: _apart(kwargs[name]) for name in kwargs}
+
+
+def _apart(part: object) -> object:
+    return _Apart(part) if type(part) is bytes and len(part) >= _LARGE else part
 
 
 def pack(value: object) -> bytes:

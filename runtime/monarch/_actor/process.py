@@ -250,6 +250,10 @@ class Process:
         elif kind in {"stalled", "alive"}:
             for stalled in list(self._on_stalled):
                 stalled(event[1], event[2] if kind == "stalled" else None)
+        elif kind == "warning":
+            import warnings  # noqa: PLC0415 - at most once
+
+            warnings.warn(event[1], RuntimeWarning, stacklevel=1)
 
     def _handle_told(self, peer: int, data: Any) -> None:
         kind, inbox, body = loads(data)
