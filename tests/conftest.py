@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytest_plugins = ["monarch.testing"]
+
+
 @pytest.fixture(scope="session")
 def built_wheel() -> Callable[[str], Path]:
     """`built_wheel("rocm")`: the repaired wheel of this tree, built once for each content."""

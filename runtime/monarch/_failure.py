@@ -175,7 +175,8 @@ class MeshFailure:
             what += f" signal {self.signal}"
         elif self.kind == "exit":
             what += f" exit code {self.exit_code}"
-        text = f"{ranks_text(self.ranks)} of mesh {self.mesh_name!r} {what}"
+        who = f"{ranks_text(self.ranks)} of mesh {self.mesh_name!r}"
+        text = f"{who if self.mesh_name else 'a process'} {what}"
         if self.running:
             text += f" while {self.running} was running" if self.endpoint else f" ({self.running})"
         reason = str(self.causes[0]) if self.causes else self.message

@@ -64,6 +64,7 @@ class Process:
         self._on_link_lost: list[Callable[[int], object]] = []
         self._on_dial: Callable[[int], object] | None = None
         self._on_stalled: list[Callable[[int, float | None], object]] = []
+        self._on_stuck: Callable[[int], object] | None = None
         self._on_cancel: Callable[[Request], object] | None = None
         self._on_readable: dict[int, tuple[int, Callable[[], object], bool]] = {}
         self._next_token = 1
@@ -89,6 +90,10 @@ class Process:
     def on_stalled(self, handler: Callable[[int, float | None], object]) -> None:
         """Call `handler(peer, seconds)` when a peer misses its beats; with None when it is back."""
         self._on_stalled.append(handler)
+
+    def on_stuck(self, handler: Callable[[int], object]) -> None:
+        """Call `handler(actor)` when an actor has waited for an answer for another second."""
+        self._on_stuck = handler
 
     def on_dial(self, handler: Callable[[int], object]) -> None:
         """Call `handler(peer)` to make a link to a process that something is to be sent to."""
@@ -247,6 +252,9 @@ class Process:
         elif kind == "cancel":
             if self._on_cancel is not None:
                 self._on_cancel(event[1])
+        elif kind == "stuck":
+            if self._on_stuck is not None:
+                self._on_stuck(event[1])
         elif kind in {"stalled", "alive"}:
             for stalled in list(self._on_stalled):
                 stalled(event[1], event[2] if kind == "stalled" else None)

@@ -25,6 +25,7 @@ __all__ = [
     "ProcRef",
     "Spawned",
     "disown",
+    "holding",
     "known",
     "news",
     "note_place",
@@ -245,6 +246,19 @@ def disown(placement: Placement) -> None:
 def place_of(proc: int) -> tuple[Placement, int] | None:
     """The mesh, spawned by this process, and the rank that a process was started for."""
     return _places.get(proc)
+
+
+def holding(proc: int) -> tuple[Placement, int] | None:
+    """The mesh and rank of a process, where this process has a handle of the mesh."""
+    place = _places.get(proc)
+    if place is not None:
+        return place
+    for held in list(_known.values()):
+        found = held()
+        for rank, ref in () if found is None else list(found.refs.items()):
+            if ref.id == proc and found is not None:
+                return found, rank
+    return None
 
 
 def starter_of(proc: int) -> int | None:

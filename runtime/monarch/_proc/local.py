@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch._actor.process import Process
+    from monarch._proc.boards import Running
     from monarch._proc.spec import ExitReport, ProcSpec
 
-__all__ = ["kill", "listen", "lives", "pid", "spawner", "stop"]
+__all__ = ["end_now", "kill", "listen", "lives", "pid", "running", "spawner", "stop"]
 
 _BY_VALUE = "monarch._actor.by_value"
 _LOOP = "asyncio"
 _LATER = (_BY_VALUE, _LOOP)  # imported when idle, by a zygote that was not told to earlier
+_KILL_S = 2.0
 AT_EXIT = 0.5  # seconds that processes get to end when this one does
 _lock = allocate_lock()
 _spawner: Spawner | None = None
@@ -91,10 +93,21 @@ def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
         here.tell(proc, "stop", reason)
 
 
-def kill(procs: Iterable[int]) -> None:
-    """Kill processes with everything they have started."""
+def kill(procs: Iterable[int], *, expected: bool = True) -> None:
+    """Kill processes with everything they have started; their ends are told as `expected`."""
     if _spawner is not None:
-        _spawner.kill(procs)
+        _spawner.kill(procs, expected=expected)
+
+
+def running(proc: int) -> list[Running]:
+    """What a process started here is handling, the oldest first; once it has ended, what it was."""
+    return [] if _spawner is None else _spawner.running(proc)
+
+
+def end_now() -> None:
+    """Kill all processes that this one has started, and return when they are gone."""
+    if _spawner is not None:
+        _spawner.close(_KILL_S)
 
 
 def _made(here: Process) -> Spawner:

@@ -95,6 +95,10 @@ class Climb:
         waiting.append(failure)
         return [Ask(actor)] if len(waiting) == 1 else []
 
+    def waits(self, actor: int) -> list[MeshFailure]:
+        """What `take` would give; it goes on waiting."""
+        return self._waiting.get(actor, [])
+
     def take(self, actor: int) -> list[MeshFailure]:
         """What the owner is to be asked about now, oldest first."""
         return self._waiting.pop(actor, [])

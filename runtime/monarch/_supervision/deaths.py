@@ -9,6 +9,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Protocol
 
     class Exit(Protocol):
@@ -28,6 +29,9 @@ __all__ = ["GRACE", "Dead", "Deaths"]
 
 GRACE = 0.2
 """Seconds to wait for the second sign of a death."""
+LONGEST = 5.0
+"""Seconds to wait for it while the process is seen to be ending."""
+_AGAIN = 0.05
 
 
 class Dead:
@@ -43,9 +47,10 @@ class Dead:
 
 
 class _Proc:
-    __slots__ = ("closed", "deadline", "exit", "expected", "hung")
+    __slots__ = ("began", "closed", "deadline", "exit", "expected", "hung")
 
     def __init__(self) -> None:
+        self.began = 0.0
         self.closed = False
         self.exit: Exit | None = None
         self.deadline: float | None = None
@@ -93,14 +98,17 @@ class Deaths:
         state.exit = report
         return self._look(report.proc, state, now)
 
-    def tick(self, now: float) -> list[Dead]:
-        """Findings whose grace is over."""
-        late = [
-            proc
-            for proc, state in self._procs.items()
-            if state.deadline is not None and state.deadline <= now
-        ]
-        return [self._found(proc) for proc in late]
+    def tick(self, now: float, ending: Callable[[int], bool] = lambda _: False) -> list[Dead]:
+        """Findings whose grace is over; those that are `ending` get more of it."""
+        found = []
+        for proc, state in list(self._procs.items()):
+            if state.deadline is None or state.deadline > now:
+                continue
+            if state.exit is None and now < state.began + LONGEST and ending(proc):
+                state.deadline = now + _AGAIN
+            else:
+                found.append(self._found(proc))
+        return found
 
     def deadline(self) -> float | None:
         """When `tick` is due; None while nothing waits."""
@@ -111,7 +119,7 @@ class Deaths:
         if state.closed and state.exit is not None:
             return [self._found(proc)]
         if state.deadline is None:
-            state.deadline = now + self._grace
+            state.began, state.deadline = now, now + self._grace
         return []
 
     def _found(self, proc: int) -> Dead:

@@ -1,11 +1,11 @@
 """Finds endpoints that wait for each other in a circle. Pure: probes in, probes out.
 
-An endpoint that holds its actor and waits long enough sends a probe along the call it waits for.
-An actor that waits as well passes it on along its own; any other drops it. A probe that comes home
-has gone round a circle. A circle is believed when two probes in a row found the same waits in it:
-each of them then lasted from the first probe to the second, so all of them held at once.
-The wait with the highest id in it is the one that is ended. A wait passes the probe of one round on
-once, however many ways lead to it.
+An endpoint that holds its actor and has waited long sends a probe along the call it waits for. An
+actor that cannot get on with that call, since it waits itself, passes the probe on along its own;
+any other drops it. A probe that comes home has gone round a circle. A circle is believed when a
+second probe, sent after the first had come home, finds the same waits: each of them then lasted
+all the time in between, so all held at once. The wait with the highest key in it is the one that is
+ended. A wait passes a probe of one round on once, however many ways lead to it.
 """
 
 from __future__ import annotations
@@ -14,26 +14,49 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    Key = tuple[int, int, int]
+
 __all__ = ["Circle", "Hop", "Probe", "Wait", "Waits", "told"]
 
 _LONGEST = 64
+_REMEMBERED = 1024
+
+
+class Wait:
+    """An endpoint that holds its actor while it waits at one inbox, and what it cannot begin."""
+
+    __slots__ = ("called", "inbox", "missing", "rank", "running")
+
+    def __init__(
+        self,
+        inbox: int,
+        running: str,
+        called: str,
+        missing: Sequence[tuple[int, int]],
+        rank: int = 0,
+    ) -> None:
+        self.inbox = inbox
+        self.running = running
+        self.called = called
+        self.missing = missing
+        self.rank = rank
 
 
 class Hop:
-    """One wait on the way of a probe: whose, which, what runs there and what it calls."""
+    """One wait on the way of a probe: whose, where, what runs there and what it waits for."""
 
-    __slots__ = ("actor", "called", "proc", "running", "wait")
+    __slots__ = ("actor", "called", "inbox", "proc", "running")
 
-    def __init__(self, proc: int, actor: int, wait: int, running: str, called: str) -> None:
+    def __init__(self, proc: int, actor: int, inbox: int, running: str, called: str = "") -> None:
         self.proc = proc
         self.actor = actor
-        self.wait = wait
+        self.inbox = inbox
         self.running = running
         self.called = called
 
-    def key(self) -> tuple[int, int, int]:
+    def key(self) -> Key:
         """Tells this wait from every other."""
-        return self.proc, self.actor, self.wait
+        return self.proc, self.actor, self.inbox
 
 
 class Probe:
@@ -49,105 +72,80 @@ class Probe:
 
 
 class Circle:
-    """The wait that is to end, and the hops that it closes."""
+    """The wait that is to end, by its inbox and a rank missing there, and the hops it closes."""
 
-    __slots__ = ("hops", "wait")
+    __slots__ = ("hops", "inbox", "rank")
 
-    def __init__(self, wait: Wait, hops: tuple[Hop, ...]) -> None:
-        self.wait = wait
+    def __init__(self, inbox: int, rank: int, hops: tuple[Hop, ...]) -> None:
+        self.inbox = inbox
+        self.rank = rank
         self.hops = hops
 
 
-class Wait:
-    """An endpoint that holds its actor and waits without limit for answers."""
-
-    __slots__ = ("actor", "called", "id", "missing", "passed", "round", "running", "seen", "token")
-
-    def __init__(
-        self,
-        id: int,  # noqa: A002 - what it is
-        actor: int,
-        running: str,
-        called: str,
-        missing: Callable[[], Sequence[tuple[int, int]]],
-        token: object,
-    ) -> None:
-        self.id = id
-        self.actor = actor
-        self.running = running
-        self.called = called
-        self.missing = missing
-        self.token = token
-        self.round = 0
-        self.seen: set[tuple[tuple[int, int, int], ...]] = set()
-        self.passed: dict[tuple[int, int, int], int] = {}
-
-
 class Waits:
-    """The waits of one process."""
+    """The waits of one process.
 
-    def __init__(self, proc: int) -> None:
+    Args:
+        proc: the process.
+        look: `look(actor, proc, inbox)`: what an actor of this process waits for, if that holds up
+            the call that is awaited at `inbox` of `proc` (0: any call).
+
+    """
+
+    def __init__(self, proc: int, look: Callable[[int, int, int], Wait | None]) -> None:
         self._proc = proc
-        self._next = 1
-        self._waits: dict[int, Wait] = {}
+        self._look = look
+        self._rounds: dict[Key, int] = {}
+        self._seen: dict[tuple[Key, ...], int] = {}
+        self._passed: dict[Key, int] = {}
 
-    def __len__(self) -> int:
-        return len(self._waits)
-
-    def begin(
-        self,
-        actor: int,
-        running: str,
-        called: str,
-        missing: Callable[[], Sequence[tuple[int, int]]],
-        token: object = None,
-    ) -> Wait:
-        """`missing` gives the (proc, actor) that have not answered yet; one wait an actor."""
-        wait = Wait(self._next, actor, running, called, missing, token)
-        self._next += 1
-        self._waits[actor] = wait
-        return wait
-
-    def end(self, wait: Wait) -> None:
-        """The wait is over, whatever it came to."""
-        if self._waits.get(wait.actor) is wait:
-            del self._waits[wait.actor]
-
-    def ask(self, wait: Wait) -> list[Probe]:
-        """The probes to send on behalf of a wait that still lasts."""
-        if self._waits.get(wait.actor) is not wait:
-            return []
-        wait.round += 1
-        return self._onward(wait, (), wait.round)
+    def ask(self, actor: int) -> list[Probe]:
+        """The probes to send for an actor that has waited long."""
+        wait = self._look(actor, 0, 0)
+        return [] if wait is None else self._start(actor, wait)
 
     def probed(self, probe: Probe) -> list[Probe | Circle]:
         """A probe has come to an actor of this process."""
-        wait = self._waits.get(probe.actor)
+        *before, last = probe.hops
+        wait = self._look(probe.actor, last.proc, last.inbox)
         if wait is None or len(probe.hops) >= _LONGEST:
             return []
-        home = probe.hops[0]
-        if (home.proc, home.actor) != (self._proc, wait.actor):
-            if wait.passed.get(home.key(), 0) >= probe.round:
+        hops = (*before, Hop(last.proc, last.actor, last.inbox, last.running, wait.called))
+        home = hops[0]
+        if (home.proc, home.actor) != (self._proc, probe.actor):
+            if self._passed.get(home.key(), 0) >= probe.round:
                 return []
-            wait.passed[home.key()] = probe.round
-            return list(self._onward(wait, probe.hops, probe.round))
-        keys = tuple(hop.key() for hop in probe.hops)
-        if home.wait != wait.id or max(keys) != keys[0]:
+            _note(self._passed, home.key(), probe.round)
+            return list(self._onward(probe.actor, wait, hops, probe.round))
+        keys = tuple(hop.key() for hop in hops)
+        if home.inbox != wait.inbox or max(keys) != keys[0]:
             return []
-        if keys not in wait.seen:
-            wait.seen.add(keys)
-            return list(self.ask(wait))
-        return [Circle(wait, probe.hops)]
+        if self._seen.get(keys, probe.round) < probe.round:
+            return [Circle(wait.inbox, wait.rank, hops)]
+        _note(self._seen, keys, self._rounds.get(home.key(), probe.round))
+        return list(self._start(probe.actor, wait))
 
-    def _onward(self, wait: Wait, hops: tuple[Hop, ...], number: int) -> list[Probe]:
-        own = Hop(self._proc, wait.actor, wait.id, wait.running, wait.called)
-        on = (*hops, own)
+    def _start(self, actor: int, wait: Wait) -> list[Probe]:
+        key = (self._proc, actor, wait.inbox)
+        number = self._rounds.get(key, 0) + 1
+        _note(self._rounds, key, number)
+        return self._onward(actor, wait, (), number)
+
+    def _onward(self, actor: int, wait: Wait, hops: tuple[Hop, ...], number: int) -> list[Probe]:
+        on = (*hops, Hop(self._proc, actor, wait.inbox, wait.running))
         passed = {(hop.proc, hop.actor) for hop in on[1:]}
         return [
-            Probe(proc, actor, on, number)
-            for proc, actor in wait.missing()
-            if (proc, actor) not in passed
+            Probe(proc, other, on, number)
+            for proc, other in wait.missing
+            if (proc, other) not in passed
         ]
+
+
+def _note(table: dict, key: object, value: int) -> None:  # type: ignore[type-arg]
+    table.pop(key, None)
+    table[key] = value
+    while len(table) > _REMEMBERED:
+        del table[next(iter(table))]
 
 
 def told(hops: Sequence[Hop]) -> tuple[str, tuple[str, ...]]:

@@ -17,13 +17,15 @@ from monarch._actor.future import Future
 from monarch._actor.handle import as_endpoint
 from monarch._actor.ports import Channel, Port, PortReceiver
 from monarch._actor.process import shutdown_context
+from monarch._failure import MeshFailure
 from monarch._mesh.controller import get_or_spawn_controller
 from monarch._mesh.here import this_host, this_proc
 from monarch._mesh.host_mesh import HostMesh
 from monarch._mesh.proc_mesh import ProcMesh
 from monarch._shape.extent import Extent, Point
 from monarch._shape.value_mesh import ValueMesh
-from monarch.errors import ActorCrashError, ActorError, SupervisionError
+from monarch._supervision.service import unhandled_fault_hook
+from monarch.errors import ActorCrashError, ActorError, DeadlockError, SupervisionError
 
 __all__ = [
     "Accumulator",
@@ -32,10 +34,12 @@ __all__ = [
     "ActorError",
     "Channel",
     "Context",
+    "DeadlockError",
     "Endpoint",
     "Extent",
     "Future",
     "HostMesh",
+    "MeshFailure",
     "Point",
     "Port",
     "PortReceiver",
@@ -54,4 +58,5 @@ __all__ = [
     "shutdown_context",
     "this_host",
     "this_proc",
+    "unhandled_fault_hook",
 ]

@@ -3,10 +3,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monarch._supervision.deaths import Deaths
+from monarch._supervision.deaths import LONGEST, Deaths
 
 
 class Report(NamedTuple):
@@ -50,6 +50,18 @@ def test_a_report_whose_link_stays_open_is_found_after_the_grace(deaths):
     assert dead.exit is report
 
 
+def test_a_process_that_is_seen_to_end_is_waited_for_and_not_for_ever(deaths):
+    deaths.link_lost(5, 1.0)
+    assert deaths.tick(1.2, lambda proc: proc == 5) == []
+    assert deaths.deadline() == pytest.approx(1.25)
+    (dead,) = deaths.exited(Report(5), 1.3)
+    assert dead.exit.code == 7
+    deaths.watch(6)
+    deaths.link_lost(6, 2.0)
+    (dead,) = deaths.tick(2.0 + LONGEST, lambda _: True)
+    assert dead.exit is None
+
+
 def test_an_end_that_was_asked_for_is_marked_so(deaths):
     deaths.expect(5)
     deaths.link_lost(5, 0.0)
@@ -75,6 +87,7 @@ def test_procs_of_others_are_none_of_its_business(deaths):
 
 
 @pytest.mark.promise("S01")
+@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["link", "exit", "tick"]), st.integers(0, 3), st.floats(0, 0.3)),

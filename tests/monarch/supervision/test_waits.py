@@ -3,32 +3,45 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monarch._supervision.waits import Circle, Probe, Waits, told
+from monarch._supervision.waits import Circle, Probe, Wait, Waits, told
 
 
 class Net:
-    """Some processes, the probes between them, and the circles they have found."""
+    """Some processes, who waits for whom in them, the probes between and the circles found."""
 
     def __init__(self, pick=lambda _: 0):
         self.procs: dict[int, Waits] = {}
+        self.edges: dict[tuple[int, int], tuple[int, list[tuple[int, int]]]] = {}
         self.flying: list[Probe] = []
         self.circles: list[Circle] = []
         self.pick = pick
-
-    def waits(self, proc):
-        return self.procs.setdefault(proc, Waits(proc))
+        self.inboxes = itertools.count(1)
 
     def begin(self, who, *missing):
-        proc, actor = who
-        running, called = f"A{proc}{actor}.run", f"A{missing[0][0]}{missing[0][1]}.step"
-        return self.waits(proc).begin(actor, running, called, lambda: missing)
+        self.edges[who] = (next(self.inboxes), list(missing))
 
-    def ask(self, who, wait):
-        self.flying += self.waits(who[0]).ask(wait)
+    def end(self, who):
+        del self.edges[who]
+
+    def look(self, proc):
+        def look(actor, _by_proc, _by_inbox):
+            if (proc, actor) not in self.edges:
+                return None
+            inbox, missing = self.edges[proc, actor]
+            return Wait(inbox, f"A{proc}{actor}.run", f"A{proc}{actor}.step", missing)
+
+        return look
+
+    def waits(self, proc):
+        return self.procs.setdefault(proc, Waits(proc, self.look(proc)))
+
+    def ask(self, who):
+        self.flying += self.waits(who[0]).ask(who[1])
 
     def step(self):
         probe = self.flying.pop(self.pick(len(self.flying)))
@@ -40,70 +53,71 @@ class Net:
             self.step()
 
 
+A, B = (1, 1), (2, 1)
+
+
 def test_two_that_wait_for_each_other_are_found_and_named():
     net = Net()
-    a, b = (1, 1), (2, 1)
-    first, second = net.begin(a, b), net.begin(b, a)
-    net.ask(a, first)
+    net.begin(A, B)
+    net.begin(B, A)
+    net.ask(A)
     net.settle()
-    assert net.circles == []  # the other one has the higher id
-    net.ask(b, second)
+    assert net.circles == []  # the other one has the higher key
+    net.ask(B)
     net.settle()
     (circle,) = net.circles
-    assert circle.wait is second
+    assert circle.inbox == net.edges[B][0]
     text, names = told(circle.hops)
     assert names == ("A21.run", "A11.run")
     assert text.startswith("deadlock: A21.run → A11.run → A21.run. A21.run waits for A11.step; ")
+    assert "A11.run waits for A21.step, which cannot start before A21.run has ended" in text
 
 
 def test_an_actor_that_waits_for_itself_is_found():
     net = Net()
-    wait = net.begin((1, 1), (1, 1))
-    net.ask((1, 1), wait)
+    net.begin(A, A)
+    net.ask(A)
     net.settle()
-    assert [circle.wait for circle in net.circles] == [wait]
+    assert [circle.inbox for circle in net.circles] == [net.edges[A][0]]
 
 
 def test_a_wait_that_ended_between_two_probes_is_no_deadlock():
     net = Net()
-    a, b = (1, 1), (2, 1)
-    first, second = net.begin(a, b), net.begin(b, a)
-    net.ask(b, second)
-    net.step()  # at a
-    net.waits(1).end(first)  # the answer had come
+    net.begin(A, B)
+    net.begin(B, A)
+    net.ask(B)
+    net.step()  # at A
+    net.end(A)  # the answer had come
     net.settle()
     assert net.circles == []
 
 
 def test_a_probe_that_comes_home_to_a_later_wait_is_dropped():
     net = Net()
-    a, b = (1, 1), (2, 1)
-    net.begin(a, b)
-    second = net.begin(b, a)
-    net.ask(b, second)
-    net.step()  # at a
-    net.waits(2).end(second)
-    net.begin(b, a)
+    net.begin(A, B)
+    net.begin(B, A)
+    net.ask(B)
+    net.step()  # at A
+    net.begin(B, A)
     net.settle()
     assert net.circles == []
 
 
 def test_a_wait_that_is_over_asks_no_more():
     net = Net()
-    wait = net.begin((1, 1), (2, 1))
-    net.waits(1).end(wait)
-    assert net.waits(1).ask(wait) == []
-    assert len(net.waits(1)) == 0
+    net.begin(A, B)
+    net.end(A)
+    net.ask(A)
+    assert net.flying == []
 
 
 def test_many_ways_to_one_actor_do_not_multiply_the_probes():
     net = Net()
     layers = [[(layer, actor) for actor in range(1, 7)] for layer in range(6)]
-    waits = {}
     for layer, below in itertools.pairwise(layers):
         for who in layer:
-            waits[who] = net.begin(who, *below)
-    net.ask((0, 1), waits[0, 1])
+            net.begin(who, *below)
+    net.ask((0, 1))
     steps = 0
     while net.flying:
         net.step()
@@ -111,9 +125,19 @@ def test_many_ways_to_one_actor_do_not_multiply_the_probes():
     assert steps <= 6 * 6 * 6
 
 
+def test_probes_survive_pickling():
+    net = Net()
+    net.begin(A, B)
+    net.ask(A)
+    probe = pickle.loads(pickle.dumps(net.flying[0]))  # noqa: S301 - made here
+    assert (probe.proc, probe.actor, probe.round) == (2, 1, 1)
+    assert probe.hops[0].key() == net.flying[0].hops[0].key()
+
+
 NODES = [(proc, actor) for proc in (1, 2, 3) for actor in (1, 2)]
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(NODES), st.lists(st.sampled_from(NODES), min_size=1, unique=True)
@@ -122,10 +146,11 @@ NODES = [(proc, actor) for proc in (1, 2, 3) for actor in (1, 2)]
 )
 def test_a_circle_is_found_exactly_where_there_is_one(edges, order):
     net = Net(order.randrange)
-    waits = {who: net.begin(who, *missing) for who, missing in edges.items()}
+    for who, missing in edges.items():
+        net.begin(who, *missing)
     for _ in range(4):
-        for who in order.sample(sorted(waits), len(waits)):
-            net.ask(who, waits[who])
+        for who in order.sample(sorted(edges), len(edges)):
+            net.ask(who)
         net.settle()
     assert bool(net.circles) == has_circle(edges)
     for circle in net.circles:

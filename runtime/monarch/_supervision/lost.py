@@ -1,0 +1,246 @@
+"""Processes that are lost: what became of them, for those who wait for them and for their owners.
+
+The process that started another hears of its end itself: the link closes, and the end is reported.
+It tells the other processes that have handles of the mesh; one that loses a link asks it, and does
+without an answer after a while. Owners are told in their own process: of each actor mesh that had
+an actor in the lost process, or else of the mesh of processes.
+"""
+
+from __future__ import annotations
+
+import time
+from _thread import allocate_lock
+
+from monarch._actor.pickling import pack
+from monarch._mesh.placement import holding, place_of, starter_of
+from monarch._proc import local
+from monarch._supervision.climb import ROOT
+from monarch._supervision.deaths import Deaths
+from monarch._supervision.describe import by_owner, lost_proc, unknown
+from monarch._supervision.hook import is_default
+from monarch.errors import SupervisionError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from monarch._actor.process import Process
+    from monarch._failure import MeshFailure
+    from monarch._mesh.placement import Placement
+    from monarch._proc.boards import Running
+    from monarch._supervision.deaths import Dead
+    from monarch._supervision.owners import Owners
+    from monarch._supervision.timer import Timer
+
+__all__ = ["Lost", "is_stopped"]
+
+_ASK_S = 1.0
+_LOOK_S = 0.5
+_REMEMBERED = 4096
+_ENDED = {b"Z", b"X", b"x"}
+_EXITING = 4  # a flag of the kernel's
+
+
+class Lost:
+    """The ends of processes, as this one hears of them. Its methods run in the control thread."""
+
+    def __init__(self, here: Process, owners: Owners, timer: Timer) -> None:
+        self._here = here
+        self._owners = owners
+        self._timer = timer
+        self._lock = allocate_lock()
+        self._deaths = Deaths()
+        self._ran: dict[int, list[Running]] = {}
+        self._fates: dict[int, Any] = {}
+        self._curious: dict[int, set[int]] = {}
+        self._unowned: dict[int, tuple[set[int], tuple[int, int], MeshFailure]] = {}
+        self._stalled: set[int] = set()
+
+    def link_lost(self, peer: int) -> None:
+        """The link to a process has closed."""
+        self._stalled.discard(peer)
+        if place_of(peer) is None:
+            self._ask(peer)
+            return
+        with self._lock:
+            if peer in self._fates:
+                return
+            self._deaths.watch(peer)
+            found = self._deaths.link_lost(peer, time.monotonic())
+        self._settle(found)
+
+    def exited(self, report: Any) -> None:
+        """The end of a process that this one started is reported."""
+        with self._lock:
+            if report.proc in self._fates:
+                return
+            self._ran[report.proc] = local.running(report.proc)
+            self._deaths.watch(report.proc)
+            found = self._deaths.exited(report, time.monotonic())
+        self._settle(found)
+
+    # A process that does not answer: busy is not dead.
+
+    def stalled(self, peer: int, seconds: float | None) -> None:
+        """A process misses its beats, or (None) is back.
+
+        Its beats come from a thread that needs neither interpreter nor lock, so a busy one is not
+        among these. One that somebody has stopped is killed, for what it would do later counts as
+        done by its successor; one that the system does not let run is left alone.
+        """
+        if seconds is None:
+            self._stalled.discard(peer)
+        elif peer not in self._stalled and place_of(peer) is not None:
+            self._stalled.add(peer)
+            self._look(peer)
+
+    def _look(self, peer: int) -> None:
+        pid = local.pid(peer)
+        if peer not in self._stalled or pid is None:
+            return
+        if is_stopped(pid):
+            with self._lock:
+                self._deaths.watch(peer)
+                self._deaths.condemn(peer)
+            local.kill([peer], expected=False)
+        else:
+            self._timer.after(_LOOK_S, lambda: self._look(peer))
+
+    # Processes that others started.
+
+    def asked(self, asker: int, proc: int) -> None:
+        """Another process wants to know what became of one that this one started."""
+        with self._lock:
+            fate = self._fates.get(proc)
+            if fate is None and place_of(proc) is not None:
+                self._curious.setdefault(proc, set()).add(asker)
+                return
+        self._here.tell(asker, "fate", (proc, fate, False))
+
+    def told(self, peer: int, body: tuple[int, Any, bool]) -> None:
+        """The starter of a lost process says what became of it."""
+        proc, fate, wants = body
+        known = fate is not None
+        place = holding(proc)
+        owners = []
+        if known and place is not None and not isinstance(fate, BaseException):
+            place[0].lost.add(place[1])
+            owners = by_owner(place[0], place[1], fate, self._here.id)
+        if wants and not owners:
+            self._here.tell(peer, "unowned", proc)
+        self._close(proc, fate if known else unknown(proc, place))
+        for owner, failure in owners:
+            self._owners.tell(owner, failure)
+
+    def nobody(self, peer: int, proc: int) -> None:
+        """A process that has handles of a lost one's mesh had no actors in it."""
+        with self._lock:
+            found = self._unowned.get(proc)
+            if found is None:
+                return
+            found[0].discard(peer)
+            if found[0]:
+                return
+            del self._unowned[proc]
+        self._owners.tell(found[1], found[2])
+
+    def _ask(self, peer: int) -> None:
+        with self._lock:
+            if peer in self._fates:
+                return
+        starter = starter_of(peer)
+        if starter is None or starter in {peer, self._here.id}:
+            self._close(peer, unknown(peer, holding(peer)))
+            return
+        self._here.tell(starter, "fate?", peer)
+        self._timer.after(_ASK_S, lambda: self._close(peer, unknown(peer, holding(peer))))
+
+    # What was found out.
+
+    def _settle(self, found: Iterable[Dead]) -> None:
+        for dead in found:
+            self._explain(dead)
+        with self._lock:
+            deadline = self._deaths.deadline()
+        if deadline is not None:
+            self._timer.after(max(deadline - time.monotonic(), 0.0), self._tick)
+
+    def _tick(self) -> None:
+        with self._lock:
+            found = self._deaths.tick(time.monotonic(), _is_ending)
+        self._settle(found)
+
+    def _explain(self, dead: Dead) -> None:
+        ran = self._ran.pop(dead.proc, None)
+        place = place_of(dead.proc)
+        if place is None:
+            self._close(dead.proc, unknown(dead.proc, None))
+            return
+        placement, rank = place
+        if dead.expected or placement.stopped or getattr(dead.exit, "expected", False):
+            text = placement.stopped or "it was told to end"
+            error = f"rank {rank} of mesh {placement.name!r} was stopped: {text}"
+            self._close(dead.proc, SupervisionError(error, None, (rank,)))
+            return
+        if placement.refs[rank].id == dead.proc:
+            placement.lost.add(rank)
+        failure = lost_proc(dead, placement, rank, local.running(dead.proc) if ran is None else ran)
+        if dead.exit is None:
+            local.kill([dead.proc])  # it may live on without its link: it is replaced, or missed
+        self._tell_all(dead.proc, placement, rank, failure)
+
+    def _tell_all(self, proc: int, placement: Placement, rank: int, failure: MeshFailure) -> None:
+        here = self._here
+        owners = by_owner(placement, rank, failure, here.id)
+        holders = set(placement.holders)
+        if not owners and holders:
+            with self._lock:
+                self._unowned[proc] = (holders, placement.owner, failure)
+        elif not owners:
+            owners = [(placement.owner, failure)]
+        # A hook that ends the program comes first: nothing else is to be said before its report.
+        ends = here.parent is None and is_default()
+        first = ends and any(owner == (here.id, ROOT) for owner, _ in owners)
+        if first:
+            self._timer.after(_ASK_S, lambda: self._close(proc, failure))
+        else:
+            self._close(proc, failure, holders, wants=not owners)
+        for owner, theirs in owners:
+            self._owners.tell(owner, theirs)
+
+    def _close(
+        self, proc: int, fate: Any, holders: Iterable[int] = (), *, wants: bool = False
+    ) -> None:
+        """Who waits for a lost process, here and elsewhere, gets to know its fate. Once."""
+        with self._lock:
+            if proc in self._fates:
+                return
+            self._fates[proc] = fate
+            while len(self._fates) > _REMEMBERED:
+                del self._fates[next(iter(self._fates))]
+            curious = self._curious.pop(proc, set())
+        self._here.fail_peer(proc, pack(fate))
+        for other in {*curious, *holders}:
+            self._here.tell(other, "fate", (proc, fate, wants and other in holders))
+
+
+def _is_ending(proc: int) -> bool:
+    """Whether a process is on its way out, which takes long where its threads get no time."""
+    pid = local.pid(proc)
+    return pid is not None and (_stat(pid)[0] in _ENDED or bool(int(_stat(pid)[6]) & _EXITING))
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process has been stopped by a signal, or by a debugger."""
+    return _stat(pid)[0] in {b"T", b"t"}
+
+
+def _stat(pid: int) -> list[bytes]:
+    """State, parent, … of a process, as in proc(5) from the third field on."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib is not light
+            text = file.read()
+    except OSError:
+        return [b"?", *[b"0"] * 8]
+    return text.rpartition(b")")[2].split()

@@ -1,0 +1,161 @@
+"""The way of a failure: to the owner, from owner to owner, and to the client's hook."""
+
+from __future__ import annotations
+
+from _thread import allocate_lock
+
+from monarch._actor.cell import cells
+from monarch._actor.pickling import pack
+from monarch._supervision.climb import ROOT, Ask, Climb, Tell
+from monarch._supervision.describe import failed_actor
+from monarch._supervision.hook import report_unhandled
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from monarch._actor.cell import Cell
+    from monarch._actor.process import Process
+    from monarch._failure import MeshFailure
+
+__all__ = ["Owners"]
+
+SUPERVISE = 4
+_TOGETHER_S = 0.02
+"""How long failures of constructors are waited for, to tell of all ranks of a mesh at once."""
+
+
+class Owners:
+    """The failures that this process has part in.
+
+    Args:
+        process: this process.
+        root: process and actor that own this process; None in a client.
+        end: `end(status, report)` ends the program; never returns in a client.
+
+    """
+
+    def __init__(
+        self,
+        process: Process,
+        root: tuple[int, int] | None,
+        end: Callable[[int, str], object],
+    ) -> None:
+        self._process = process
+        self._root = root
+        self._end = end
+        self._lock = allocate_lock()
+        self._climb = Climb(process.id, root, "", _find)
+        self._asking = False
+
+    def failed(self, cell: Cell, endpoint: str, error: BaseException, kind: str) -> bytes:
+        """An actor of this process failed: its owner is told; gives the reply to its callers."""
+        failure = failed_actor(cell, endpoint, error, kind, self._process.id)
+        self.tell(cell.owner, failure)
+        return pack(failure)
+
+    def tell(self, owner: tuple[int, int], failure: MeshFailure) -> None:
+        """Bring a failure before an owner, in any process."""
+        if owner[0] == self._process.id:
+            self.arrived(owner[1], failure)
+        else:
+            self._process.tell(owner[0], "failure", (owner[1], 0, failure))
+
+    def arrived(self, actor: int, failure: MeshFailure) -> None:
+        """A failure for an owner in this process. May be called by any thread."""
+        with self._lock:
+            effects = self._climb.arrived(actor, failure)
+        self._do(effects)
+
+    def supervise(self, cell: Cell, _message: object) -> Any:
+        """Between two messages of an owner: ask it about what waits for it."""
+        failures = self._take(cell.actor)
+        handler = getattr(cell.instance, "__supervise__", None)
+        if cell.loop:
+            return self._ask_later(cell.actor, handler, failures)
+        for failure in failures:
+            handled, remark = False, ""
+            try:
+                handled = handler is not None and bool(handler(failure))
+            except Exception as error:  # noqa: BLE001 - it climbs on, and says so
+                remark = _raised(error)
+            finally:
+                if not handled:
+                    self._pass_on(cell.actor, failure, remark)
+        return True
+
+    def ended(self, cell: Cell) -> None:
+        """An actor of this process has ended: what waits for it climbs on."""
+        with self._lock:
+            effects = self._climb.leave(cell.actor)
+        self._do(effects)
+
+    async def _ask_later(self, actor: int, handler: Any, failures: list[MeshFailure]) -> bool:
+        for failure in failures:
+            handled, remark = False, ""
+            try:
+                answer: Any = None if handler is None else handler(failure)
+                if hasattr(answer, "__await__"):
+                    answer = await answer
+                handled = bool(answer)
+            except Exception as error:  # noqa: BLE001 - it climbs on, and says so
+                remark = _raised(error)
+            finally:
+                if not handled:
+                    self._pass_on(actor, failure, remark)
+        return True
+
+    def _take(self, actor: int) -> list[MeshFailure]:
+        with self._lock:
+            return self._climb.take(actor)
+
+    def _pass_on(self, actor: int, failure: MeshFailure, remark: str) -> None:
+        with self._lock:
+            effects = self._climb.passed(actor, failure, remark)
+        self._do(effects)
+
+    def _do(self, effects: Iterable[Ask | Tell]) -> None:
+        for effect in effects:
+            if isinstance(effect, Tell):
+                body = (effect.actor, 0, effect.failure)
+                self._process.tell(effect.proc, "failure", body)
+            elif effect.actor != ROOT:
+                engine = self._process.engine
+                target = engine.targets([self._process.id], [effect.actor])
+                engine.cast(target, "", pack(None), None, 0, b"", SUPERVISE)
+            elif self._root is None:
+                self._call_hook()
+            else:
+                for failure in self._take(ROOT):
+                    self._pass_on(ROOT, failure, "")
+
+    def _call_hook(self) -> None:
+        with self._lock:
+            if self._asking:
+                return
+            self._asking = True
+        self._process.start_thread(self._ask_hook, "monarch-fault")
+
+    def _ask_hook(self) -> None:
+        while True:
+            with self._lock:
+                if not self._climb.waits(ROOT):
+                    self._asking = False
+                    return
+                gather = self._climb.waits(ROOT)[0].kind == "init"
+            if gather:
+                import time  # noqa: PLC0415 - only on the way out
+
+                time.sleep(_TOGETHER_S)
+            for failure in self._take(ROOT):
+                report_unhandled(failure, self._end)
+
+
+def _find(actor: int) -> tuple[str, tuple[int, int]] | None:
+    cell = cells.get(actor)
+    return None if cell is None else (f"{cell.cls.__qualname__} {cell.name!r}", cell.owner)
+
+
+def _raised(error: BaseException) -> str:
+    return f"its __supervise__ raised {type(error).__name__}: {error}"

@@ -1,0 +1,82 @@
+"""What the processes of a mesh are doing, without asking them."""
+
+from __future__ import annotations
+
+from time import monotonic
+
+from monarch._actor.process import process
+from monarch._proc import local
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from monarch._mesh.proc_mesh import ProcMesh
+
+__all__ = ["ProcStatus", "status"]
+
+
+class ProcStatus:
+    """One process at one moment.
+
+    Attributes:
+        rank: its place in the mesh that was asked about.
+        pid: its process id; None before it has started and after its end.
+        state: `idle`, `busy`, `stopped` (by a signal, or a debugger) or `gone`.
+        running: what it is handling as `actor.endpoint`, the oldest first.
+        seconds: for how long it has been handling the oldest; 0 when idle.
+
+    """
+
+    __slots__ = ("pid", "rank", "running", "seconds", "state")
+
+    def __init__(
+        self, rank: int, pid: int | None, state: str, running: tuple[str, ...], seconds: float
+    ) -> None:
+        self.rank = rank
+        self.pid = pid
+        self.state = state
+        self.running = running
+        self.seconds = seconds
+
+    def __str__(self) -> str:
+        if self.state != "busy":
+            return f"rank {self.rank} is {self.state}"
+        return f"rank {self.rank} is busy for {self.seconds:.1f} s in {', '.join(self.running)}"
+
+    def __repr__(self) -> str:
+        return f"<ProcStatus: {self}>"
+
+
+def status(procs: ProcMesh) -> list[ProcStatus]:
+    """What each process of a mesh is doing, by rank.
+
+    It is read from memory shared with the processes, so one that answers nobody is told of as well.
+
+    Args:
+        procs: a mesh, or a slice of one, that this process has spawned.
+
+    Raises:
+        RuntimeError: the mesh was spawned by another process.
+
+    """
+    from monarch._supervision.lost import is_stopped  # noqa: PLC0415 - rarely asked for
+
+    placement = procs._procs  # noqa: SLF001 - of a lower floor
+    if placement.owner[0] != process().id:
+        raise RuntimeError(f"status({procs}): only who spawned the mesh can tell")
+    now = monotonic()
+    found = []
+    for rank, base in enumerate(procs._ranks()):  # noqa: SLF001 - as above
+        proc = placement.refs[base].id
+        pid = local.pid(proc)
+        running = local.running(proc)
+        names = {actor: spawned.name for actor, spawned in placement.spawned.items()}
+        texts = tuple(f"{names.get(one.actor, '?')}.{one.endpoint}" for one in running)
+        if not local.lives(proc):
+            state = "gone"
+        elif pid is not None and is_stopped(pid):
+            state = "stopped"
+        else:
+            state = "busy" if running else "idle"
+        seconds = now - running[0].since if running else 0.0
+        found.append(ProcStatus(rank, pid, state, texts, seconds))
+    return found
