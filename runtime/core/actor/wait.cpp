@@ -13,7 +13,7 @@ namespace {
 // How long a thread waits before it lets signal handlers run, where the system does not wake it.
 constexpr base::Duration kSlice = std::chrono::milliseconds(200);
 constexpr base::Duration kFlushDelay = std::chrono::microseconds(150);
-constexpr base::Duration kStuck = std::chrono::milliseconds(5);
+constexpr base::Duration kStuck = std::chrono::milliseconds(100);
 constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
 constexpr int kQuietTicks = 20;  // before the caretaker stops looking
 constexpr std::size_t kMostWorkers = 4096;

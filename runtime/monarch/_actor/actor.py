@@ -8,6 +8,7 @@ from monarch._actor.signature import Method, is_async
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import logging
+    from collections.abc import Mapping
     from typing import Any
 
 __all__ = ["Actor", "endpoints_of", "needs_loop", "reserve", "reserved"]
@@ -77,24 +78,33 @@ class Actor:
         return False
 
 
-def endpoints_of(cls: type) -> dict[str, Method]:
-    """The endpoints of a class and its bases, by name."""
-    found: dict[str, Method] = {}
-    for base in reversed(cls.__mro__):
-        for name, value in base.__dict__.items():
-            method = method_of(value)
-            if method is not None:
-                found[name] = method
-            else:
-                found.pop(name, None)
-    return found
+def endpoints_of(cls: type) -> Mapping[str, Method]:
+    """The endpoints of a class and its bases, by name; looked for once."""
+    return _facts(cls)[0]
 
 
 def needs_loop(cls: type) -> bool:
     """Whether actors of the class live on the event loop: any method of theirs is `async`."""
-    return any(
-        is_async(value)
-        for base in cls.__mro__
-        if base not in {Actor, object}
-        for value in base.__dict__.values()
-    )
+    return _facts(cls)[1]
+
+
+_known: dict[type, tuple[Mapping[str, Method], bool]] = {}
+
+
+def _facts(cls: type) -> tuple[Mapping[str, Method], bool]:
+    facts = _known.get(cls)
+    if facts is None:
+        found: dict[str, Method] = {}
+        loop = False
+        for base in reversed(cls.__mro__):
+            if base in {Actor, object}:
+                continue
+            for name, value in base.__dict__.items():
+                loop = loop or is_async(value)
+                method = method_of(value)
+                if method is not None:
+                    found[name] = method
+                else:
+                    found.pop(name, None)
+        facts = _known[cls] = (found, loop)
+    return facts
