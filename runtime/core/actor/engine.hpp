@@ -299,6 +299,7 @@ class Engine {
   void sweep(Lock& lock);
   std::optional<base::Instant> run_timers(base::Instant now);
   void update_writing(Peer& peer);
+  [[nodiscard]] Worker* worker_of_this_thread();
   void relieve(base::Instant now);
   void beat(base::Instant now);
   void find_stuck();

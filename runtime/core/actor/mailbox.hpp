@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actor/inbox.hpp"
@@ -91,6 +92,8 @@ class Worker {
   int signal_write = -1;
   base::Instant busy_since{};
   const Request* handled = nullptr;  // taken, and not finished
+  std::thread::id thread;            // that takes its messages
+  bool blocked = false;              // which waits in this engine for an answer
   Waiter waiter;
 
   [[nodiscard]] bool has_work() const noexcept {

@@ -18,6 +18,8 @@ constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
 constexpr int kQuietTicks = 20;  // before the caretaker stops looking
 constexpr std::size_t kMostWorkers = 4096;
 
+thread_local std::uint32_t worker_at = ~std::uint32_t{0};  // of the worker whose thread this is
+
 std::optional<base::Instant> sooner(std::optional<base::Instant> a, std::optional<base::Instant> b) {
   if (!a || !b) return a ? a : b;
   return std::min(*a, *b);
@@ -176,10 +178,13 @@ Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant
   thread_local Waiter waiter;
   Lock lock(mutex_);
   if (inbox.arrived >= count) return Waited::kDone;
+  Worker* const worker = worker_of_this_thread();
+  if (worker != nullptr) worker->blocked = true;
   inbox.waiters.push_back(&waiter);
   const Waited waited = wait_for(
       lock, waiter, deadline, [&] { return inbox.arrived >= count; }, followers_);
   std::erase(inbox.waiters, &waiter);
+  if (worker != nullptr) worker->blocked = false;
   return waited;
 }
 
@@ -215,6 +220,8 @@ std::optional<Work> Engine::next_ready(Worker& worker) {
 std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> deadline,
                                  Waited& ended) {
   Lock lock(mutex_);
+  worker.thread = std::this_thread::get_id();
+  worker_at = worker.index;
   worker.waiting = true;
   ended = wait_for(lock, worker.waiter, deadline, [&] { return worker.has_work(); }, idle_);
   worker.waiting = false;
@@ -227,14 +234,26 @@ std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> de
   return work;
 }
 
+Worker* Engine::worker_of_this_thread() {
+  if (worker_at >= workers_.size()) return nullptr;
+  Worker& worker = *workers_[worker_at];
+  return worker.thread == std::this_thread::get_id() ? &worker : nullptr;
+}
+
 // Actors that share a worker which is stuck in the endpoint of another move to one that is free.
+// Python runs one thread at a time, so that one of many may only be waiting for its turn: the more
+// of them work, the longer it takes to look stuck. Those that wait for an answer take no turn.
 void Engine::relieve(base::Instant now) {
   const std::size_t count = workers_.size();  // those added here have nothing to be relieved of
+  const auto working = std::ranges::count_if(
+      workers_, [](const auto& worker) { return worker->handled != nullptr && !worker->blocked; });
+  const base::Duration turn = kStuck * (1 + 2 * working);
   for (std::size_t i = 0; i < count; ++i) {
     Worker& stuck = *workers_[i];
     if (stuck.ready.empty() || stuck.waiting || stuck.is_loop || stuck.is_foreign) continue;
     // Between two messages it only waits for a processor, and takes the next one itself.
-    if (stuck.handled == nullptr || now - stuck.busy_since < kStuck) continue;
+    if (stuck.handled == nullptr) continue;
+    if (now - stuck.busy_since < (stuck.blocked ? kStuck : turn)) continue;
     const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
       return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
     });
