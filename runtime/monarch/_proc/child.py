@@ -38,7 +38,7 @@ def main() -> None:
     words = LastWords(spec, reasons)
     try:
         start.lead_session(settings["zygote"])
-        sys.path[:] = settings["path"]
+        sys.path[:] = _search_path(settings)
         sys.argv[:] = settings["argv"]
         os.chdir(settings["cwd"])
         if secret.FD_VARIABLE in os.environ:
@@ -156,6 +156,17 @@ def _frames_of_the_user(error: BaseException) -> TracebackType | None:
     while frames is not None and frames.tb_frame.f_code.co_filename.startswith(folder):
         frames = frames.tb_next
     return frames or error.__traceback__
+
+
+def _search_path(settings: dict[str, Any]) -> list[str]:
+    """The parent's; of another interpreter, its own and what the user has added to the parent's."""
+    path: list[str] = settings["path"]
+    version, *prefixes = settings["interpreter"]
+    if (version, *prefixes) == (sys.version, sys.prefix, sys.base_prefix):
+        return path
+    inside = tuple(prefix + os.sep for prefix in prefixes)
+    user = [entry for entry in path if entry not in sys.path and not entry.startswith(inside)]
+    return [*user, *sys.path]
 
 
 def _heed_no_interrupt(_number: int, _frame: object) -> None:

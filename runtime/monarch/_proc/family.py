@@ -15,6 +15,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MARK = "MONARCH_ZYGOTE"
+"""A variable of the zygote's environment, by which its descendants can be told from others."""
+
 
 class Member:
     """A process that was started and has not been reaped."""
@@ -129,6 +132,42 @@ class Family:
                     pass
 
 
+def kill_descendants(mark: str) -> None:
+    """Kill what descends from a zygote that is gone, going by the environment it had.
+
+    Its processes die with it; what these had started has gone to whoever adopts orphans.
+    """
+    wanted = f"{MARK}={mark}".encode()
+    killed: set[int] = set()
+    while True:
+        found = {pid for pid in _processes() if wanted in _environment(pid).split(b"\0")}
+        if found <= killed:
+            return
+        for pid in found - killed:
+            try:
+                os.kill(pid, _signal.SIGKILL)
+            except OSError:
+                pass  # it ended by itself
+        killed |= found
+
+
+def _environment(pid: int) -> bytes:
+    """The environment that a process was started with; none of a foreign or ended one."""
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
+
+
+def _processes() -> list[int]:
+    """All processes; none where the system has no /proc to look in."""
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        return []
+
+
 def _ended_child() -> tuple[int, int | None] | None:
     """A child that ended, and its status if that was taken already.
 
@@ -153,19 +192,13 @@ def children() -> list[int]:
     except OSError:
         pass
     found = []
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return []
-    for name in names:
-        if not name.isdecimal():
-            continue
+    for pid in _processes():
         try:
-            with open(f"/proc/{name}/stat", "rb") as file:
+            with open(f"/proc/{pid}/stat", "rb") as file:
                 text = file.read()
         except OSError:
             continue
         # The name, in brackets, may hold anything; the state and the parent come after it.
         if int(text[text.rindex(b")") + 2 :].split()[1]) == own:
-            found.append(int(name))
+            found.append(pid)
     return found

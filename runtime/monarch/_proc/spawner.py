@@ -7,14 +7,15 @@ import _thread
 import errno
 import os
 import select
-import sys
 import time
 
 from monarch._proc import start
 from monarch._proc.boards import Boards
+from monarch._proc.family import MARK, kill_descendants
 from monarch._proc.interpreter import command
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages
 from monarch._proc.spec import ExitReport, ProcSpec
+from monarch._proc.surroundings import modules, surroundings
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 _CONTROL = 3  # the zygote's descriptor of the socket to us
 _BATCH = min(64, MOST_DESCRIPTORS)
-_NOT_CARRIED = {"__main__", "cli", "doctor", "testing"}  # modules of ours a process has no use for
 
 
 class Spawner:
@@ -69,6 +69,7 @@ class Spawner:
         self._zygote = 0
         self._sent: dict[str, Any] = {}
         self._variables: dict[str, str] = {}
+        self._mark = ""
         self._live: dict[int, ProcSpec] = {}
         self._pids: dict[int, int] = {}
         self._limits: dict[int, float] = {}
@@ -212,14 +213,14 @@ class Spawner:
         secret: list[int] = []
         if self._messages is None:
             self._messages = self._start()
-            settings["modules"] = _modules()
+            settings["modules"] = modules()
             if self._secret is not None:
                 secret.append(self._secret())
             if (boards := self._boards.fileno()) >= 0:
                 self._send(self._messages, ("boards",), [os.dup(boards)])
             if self._watch is not None:
                 self._watch(self._messages.fileno())
-        for name, value in {**_surroundings(), **self._settings()}.items():
+        for name, value in {**surroundings(), **self._settings()}.items():
             if self._sent.get(name) != value:
                 self._sent[name] = settings[name] = value
         variables = dict(os.environ)
@@ -235,12 +236,13 @@ class Spawner:
     def _start(self) -> Messages:
         ours, theirs = _socket.socketpair()
         self._variables = dict(os.environ)
+        self._mark = os.urandom(12).hex()
         arguments = command("monarch._proc.zygote")
         high = _above(theirs.detach())
         try:
             self._zygote = start.spawn_session(
                 arguments,
-                self._variables,
+                {**self._variables, MARK: self._mark},
                 [
                     (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, high, _CONTROL),
@@ -280,10 +282,9 @@ class Spawner:
             time.sleep(0.001)
         how = "ended" if not status else f"ended with wait status {status}"
         calls: list[Callable[[], None]] = []
+        kill_descendants(self._mark)
         for proc in list(self._live):
             pid = self._pids.get(proc, 0)
-            if pid:
-                _kill_group(pid)
             report = ExitReport(
                 proc,
                 pid,
@@ -396,27 +397,6 @@ def _above(fd: int) -> int:
         os.close(fd)
 
 
-def _surroundings() -> dict[str, Any]:
-    """What a process has in common with its parent, so that the same modules are found."""
-    path = [entry if entry == "" else os.path.abspath(entry) for entry in sys.path]
-    found: dict[str, Any] = {"path": path, "argv": list(sys.argv)}
-    try:
-        found["cwd"] = os.getcwd()
-    except FileNotFoundError:
-        pass  # a folder that was removed: processes keep the zygote's
-    return found
-
-
-def _modules() -> list[str]:
-    """Modules of ours that are loaded here: processes will want the same."""
-    found = []
-    for name in list(sys.modules):
-        package, _, rest = name.partition(".")
-        if package == "monarch" and rest.partition(".")[0] not in _NOT_CARRIED:
-            found.append(name)
-    return found
-
-
 def _reap(pid: int) -> int | None:
     """The wait status of an ended child, 0 if somebody else took it; None while it lives."""
     try:
@@ -424,10 +404,3 @@ def _reap(pid: int) -> int | None:
     except ChildProcessError:
         return 0
     return status if found else None
-
-
-def _kill_group(pid: int) -> None:
-    try:
-        os.killpg(pid, 9)
-    except (ProcessLookupError, PermissionError):
-        pass

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Of a process that runs a program: link, record, reasons, and boards where there are some.
 DESCRIPTORS = "MONARCH_PROC_FDS"
 LONGEST_REASON = 8192
+_MARSHAL = 4  # the interpreter that reads a record may be an older one
 FAILED_TO_START = 70  # exit code of a process that could not begin its work
 _FIRST = 3
 
@@ -150,7 +151,7 @@ def spawn_session(
 
 def write_record(spec: ProcSpec, settings: dict[str, Any], *, bound: bool) -> int:
     """A descriptor from which a program's process reads what it is."""
-    body = marshal.dumps((spec.values(), settings, bound))
+    body = marshal.dumps((spec.values(), settings, bound), _MARSHAL)
     if hasattr(os, "memfd_create"):
         fd = os.memfd_create("monarch-proc")
     else:

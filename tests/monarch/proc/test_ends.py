@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import resource
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -122,3 +124,62 @@ def test_closing_kills_what_is_left(procs):
     zygote = p.spawner.zygote
     p.spawner.close()
     assert not any(map(alive, [*pids, zygote]))
+
+
+def test_what_a_process_had_started_is_gone_when_the_zygote_dies(procs):
+    p = procs()
+    (id_,) = p.spawn()
+    texts = ("os.getpid()", "plain_child()", "plain_child(new_session=True)", "daemon()")
+    pids = [ask(p, id_, text) for text in texts]
+    kill(p.spawner.zygote, signal.SIGKILL)
+    p.report(id_)
+    assert until(lambda: not any(map(alive, pids)), 1)
+
+
+@pytest.mark.promise("F01")
+def test_out_of_descriptors_is_named_and_those_there_go_on(procs):
+    p = procs()
+    (id_,) = p.spawn()
+    ask(p, id_, "1")
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (64, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"cannot start 200 processes.*RLIMIT_NOFILE is 64"):
+            p.spawn(200)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert ask(p, id_, "2") == 2
+    assert p.spawner.live() == [id_]
+
+
+@pytest.mark.promise("F01")
+def test_processes_the_zygote_has_no_descriptors_for_are_told_and_the_others_run(procs):
+    p = procs(preload=["tests.monarch.proc.few_descriptors"])
+    ids = p.spawn(12)
+    p.spawner.wait(ids, 1)
+    failed = [id_ for id_ in ids if id_ in p.reports]
+    assert failed
+    assert len(failed) < 12
+    assert "RLIMIT_NOFILE" in p.reports[failed[0]].cause()
+    others = [id_ for id_ in ids if id_ not in failed]
+    assert [ask(p, id_, "spec.id") for id_ in others] == others
+
+
+def test_starting_and_stopping_many_times_leaves_no_descriptor(procs):
+    p = procs()
+    (keeper,) = p.spawn()
+    ask(p, keeper, "1")
+
+    def count(pid):
+        return sum(1 for _ in Path(f"/proc/{pid}/fd").iterdir())
+
+    before = count("self"), count(p.spawner.zygote)
+    for _ in range(20):
+        ids = p.spawn(3)
+        for id_ in ids:
+            ask(p, id_, "1")
+        p.spawner.kill(ids)
+        for id_ in ids:
+            p.report(id_)
+            p.links.pop(id_).close()
+    assert (count("self"), count(p.spawner.zygote)) == before
