@@ -67,12 +67,10 @@ class Family:
     def reap(self) -> list[tuple[Member, int]]:
         """Members that ended, each with its wait status; orphans that ended are reaped with them.
 
-        What an ended member leaves behind is killed.
+        The groups of ended members are killed; call `kill_orphans` for what had left them.
         """
         ended = []
-        seen = False
         while (found := _ended_child()) is not None:
-            seen = True
             pid, status = found
             member = self._members.pop(pid, None)
             if member is not None:
@@ -82,8 +80,6 @@ class Family:
             if member is not None:
                 del self._pids[member.id]
                 ended.append((member, status))
-        if seen:
-            self._kill_orphans()
         return ended
 
     def due(self, now: float) -> float | None:
@@ -112,7 +108,7 @@ class Family:
         self._pids.clear()
         pause = 0.0005
         while True:
-            self._kill_orphans()
+            self.kill_orphans()
             try:
                 while os.waitpid(-1, os.WNOHANG)[0]:
                     pass
@@ -123,7 +119,8 @@ class Family:
             time.sleep(pause)
             pause = min(pause * 2, 0.02)
 
-    def _kill_orphans(self) -> None:
+    def kill_orphans(self) -> None:
+        """Kill those children that are no members: a member that ended has left them."""
         for pid in children():
             if pid not in self._members:
                 try:

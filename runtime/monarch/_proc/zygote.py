@@ -250,6 +250,7 @@ class Zygote:
         for member, status in ended:
             self._relay.finish(member.id)
             self._report(member, status, self._last_words.pop(member.id, ""))
+        self._family.kill_orphans()  # takes a look at every process, so it comes last
 
     def _read_reasons(self) -> None:
         while True:
