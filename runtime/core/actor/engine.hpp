@@ -297,6 +297,7 @@ class Engine {
   void notify(Waiter& waiter);
   void wake_worker(Worker& worker);
   void wake_caretaker();
+  void arm_relief(const Worker& worker);
   void caretaker();
   void sweep(Lock& lock);
   std::optional<base::Instant> run_timers(base::Instant now);

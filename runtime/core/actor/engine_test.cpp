@@ -39,7 +39,7 @@ std::shared_ptr<const Targets> target(Engine& engine, std::uint64_t proc, std::u
 }
 
 void create(Engine& from, const Targets& targets) {
-  REQUIRE(from.cast(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = k_create}, 0, 0)
+  REQUIRE(from.cast(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = k_create}, 0, 0, 0)
               .ok());
 }
 
@@ -138,8 +138,8 @@ TEST_CASE("a call to an actor of the same process is answered by its worker") {
 
 TEST_CASE("messages of one sender are handled in order, none twice, none lost") {
   Engine here(1), there(2);
-  connect(here, there);
   Worker& worker = there.main_worker();
+  connect(here, there);
   const auto targets = target(here, 2, 7);
   create(here, *targets);
   constexpr std::uint32_t kCount = 50'000;
@@ -165,7 +165,7 @@ TEST_CASE("messages of one sender are handled in order, none twice, none lost") 
       REQUIRE(waited_out([&] { return here.wait_credit(*targets); }) == Waited::kDone);
     }
     REQUIRE(here.cast(*targets, {.endpoint = "n", .data = bytes_of(data).first(size), .buffers = {}},
-                      0, 0)
+                      0, 0, 0)
                 .ok());
   }
   reader.join();
@@ -173,20 +173,21 @@ TEST_CASE("messages of one sender are handled in order, none twice, none lost") 
 
 TEST_CASE("a sender waits for credit when its receiver does not handle what it has") {
   Engine here(1, {.window = 64 << 10}), there(2, {.window = 64 << 10});
+  Worker& worker = there.main_worker();
   connect(here, there);
   const auto targets = target(here, 2, 7);
   create(here, *targets);
   const std::string data(4096, 'x');
   int sent = 0;
   while (here.has_credit(*targets)) {
-    REQUIRE(here.cast(*targets, {.endpoint = "n", .data = bytes_of(data), .buffers = {}}, 0, 0).ok());
+    REQUIRE(here.cast(*targets, {.endpoint = "n", .data = bytes_of(data), .buffers = {}}, 0, 0, 0).ok());
     REQUIRE(++sent < 100);
   }
   CHECK(sent >= 14);
   auto waiting = std::async(std::launch::async, [&] {
     return waited_out([&] { return here.wait_credit(*targets); });
   });
-  const Echo echo(there, there.main_worker());
+  const Echo echo(there, worker);
   CHECK(waiting.get() == Waited::kDone);
   there.stop();
 }
@@ -292,7 +293,7 @@ TEST_CASE("an actor that shares a worker stuck in another's endpoint moves to a 
       here.finish(work->request);
     }
   });
-  const auto waits = here.cast(*stuck, {.endpoint = "wait", .data = {}, .buffers = {}}, 0, 0);
+  const auto waits = here.cast(*stuck, {.endpoint = "wait", .data = {}, .buffers = {}}, 0, 0, 0);
   REQUIRE(waits.ok());
   const auto inbox = call(here, other, "e", "moved");
   const auto event = here.control();

@@ -132,7 +132,7 @@ void Engine::make_ready(Mailbox& mailbox) {
   Worker& home = *mailbox.home;
   home.ready.push(&mailbox);
   wake_worker(home);
-  if (home.is_crowded() && !std::exchange(relief_armed_, true)) wake_caretaker();
+  arm_relief(home);
 }
 
 void Engine::arrive(std::uint64_t id, Arrival arrival) {

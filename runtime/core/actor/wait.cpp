@@ -54,6 +54,10 @@ void Engine::wake_caretaker() {
   }
 }
 
+void Engine::arm_relief(const Worker& worker) {
+  if (worker.is_crowded() && !std::exchange(relief_armed_, true)) wake_caretaker();
+}
+
 // Waits until `ready`, leading when nobody else does. `list`: where it stands while it does not.
 template <typename Ready>
 Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline,
@@ -101,6 +105,10 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
                              : (waiter.condition.wait(lock), std::cv_status::no_timeout);
     std::erase(list, &waiter);
     if (wants) --wanted_;
+    // Told to lead when it has no need to any more, it tells the next one.
+    if (ready() && lead_ == Lead::kFree && !followers_.empty()) {
+      followers_.front()->condition.notify_one();
+    }
     if (slept == std::cv_status::timeout && !is_worker && !ready()) {
       if (deadline && clock_.now() >= *deadline) continue;
       return Waited::kSignal;
