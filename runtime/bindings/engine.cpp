@@ -208,9 +208,9 @@ void bind_worker(nb::module_& module) {
 
 void bind_request(nb::module_& module) {
   using Self = const PyRequest&;
-  nb::class_<PyRequest> request(module, "Request", "A message that an actor handles.");
-  bind_quick_answers(request);
-  request
+  nb::class_<PyRequest> requests(module, "Request", "A message that an actor handles.");
+  bind_quick_answers(requests);
+  requests
       .def_prop_ro("actor", [](Self self) { return self.request->actor; })
       .def_prop_ro("sender_proc", [](Self self) { return self.request->sender_proc; })
       .def_prop_ro("sender", [](Self self) { return self.request->sender; })
@@ -253,9 +253,9 @@ void bind_request(nb::module_& module) {
 }
 
 void bind_inbox(nb::module_& module) {
-  nb::class_<PyInbox> inbox(module, "Inbox", "The receiving end of calls, ports and channels.");
-  bind_quick_values(inbox);
-  inbox
+  nb::class_<PyInbox> inboxes(module, "Inbox", "The receiving end of calls, ports and channels.");
+  bind_quick_values(inboxes);
+  inboxes
       .def_prop_ro("id", [](const PyInbox& self) { return self.inbox->id; })
       .def_prop_ro("expected", [](const PyInbox& self) { return self.inbox->expected; })
       .def_prop_ro("arrived", [](const PyInbox& self) { return self.engine->arrived(*self.inbox); })

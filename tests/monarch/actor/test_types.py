@@ -53,7 +53,7 @@ KNOWN = {
 }
 
 WRONG = {
-    "c.inc.call_one('x')": "expected \"int\"",
+    "c.inc.call_one('x')": 'expected "int"',
     "c.inc.call_one(1, 2)": "Too many arguments",
     "c.name.call(1)": "Too many arguments",
     "c.nothing.call()": 'has no attribute "nothing"',
