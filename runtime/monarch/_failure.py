@@ -177,8 +177,10 @@ class MeshFailure:
             what += f" exit code {self.exit_code}"
         who = f"{ranks_text(self.ranks)} of mesh {self.mesh_name!r}"
         text = f"{who if self.mesh_name else 'a process'} {what}"
-        if self.running:
-            text += f" while {self.running} was running" if self.endpoint else f" ({self.running})"
+        if self.endpoint:
+            text += f" while {self.running} was running"
+        elif self.actor not in {"", self.mesh_name}:
+            text += f" ({self.actor})"
         reason = str(self.causes[0]) if self.causes else self.message
         if reason:
             text += f": {reason}"

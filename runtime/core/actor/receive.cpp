@@ -129,10 +129,8 @@ void Engine::refuse(const Request& request, std::uint8_t status, Bytes payload) 
 void Engine::make_ready(Mailbox& mailbox) {
   if (mailbox.busy || mailbox.ready || mailbox.queue.empty()) return;
   mailbox.ready = true;
-  Worker& home = *mailbox.home;
-  home.ready.push(&mailbox);
-  wake_worker(home);
-  arm_relief(home);
+  mailbox.home->ready.push(&mailbox);
+  wake_worker(*mailbox.home);
 }
 
 void Engine::arrive(std::uint64_t id, Arrival arrival) {

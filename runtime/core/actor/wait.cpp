@@ -46,18 +46,6 @@ void Engine::wake_worker(Worker& worker) {
   }
 }
 
-void Engine::wake_caretaker() {
-  if (lead_ != Lead::kCaretaker) {
-    caretaker_condition_.notify_one();
-  } else if (polling_) {
-    poller_.wake();
-  }
-}
-
-void Engine::arm_relief(const Worker& worker) {
-  if (worker.is_crowded() && !std::exchange(relief_armed_, true)) wake_caretaker();
-}
-
 // Waits until `ready`, leading when nobody else does. `list`: where it stands while it does not.
 template <typename Ready>
 Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline,
@@ -105,10 +93,6 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
                              : (waiter.condition.wait(lock), std::cv_status::no_timeout);
     std::erase(list, &waiter);
     if (wants) --wanted_;
-    // Told to lead when it has no need to any more, it tells the next one.
-    if (ready() && lead_ == Lead::kFree && !followers_.empty()) {
-      followers_.front()->condition.notify_one();
-    }
     if (slept == std::cv_status::timeout && !is_worker && !ready()) {
       if (deadline && clock_.now() >= *deadline) continue;
       return Waited::kSignal;
@@ -230,16 +214,7 @@ std::optional<Work> Engine::next_ready(Worker& worker) {
     while (::read(worker.signal_read, drained.data(), drained.size()) > 0) {
     }
   }
-  return take_work(worker);
-}
-
-std::optional<Work> Engine::take_work(Worker& worker) {
-  std::optional<Work> work = pop(worker);
-  worker.busy_since = clock_.now();
-  worker.handled = work ? work->request.get() : nullptr;
-  if (worker.handled != nullptr) work->request->taken_by = &worker;
-  arm_relief(worker);
-  return work;
+  return pop(worker);
 }
 
 std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> deadline,
@@ -252,7 +227,11 @@ std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> de
   worker.waiting = false;
   worker.stopped = stopping_;
   if (ended != Waited::kDone) return std::nullopt;
-  return take_work(worker);
+  std::optional<Work> work = pop(worker);
+  worker.busy_since = clock_.now();
+  worker.handled = work ? work->request.get() : nullptr;
+  if (worker.handled != nullptr) work->request->taken_by = &worker;
+  return work;
 }
 
 Worker* Engine::worker_of_this_thread() {
@@ -271,8 +250,10 @@ void Engine::relieve(base::Instant now) {
   const base::Duration turn = kStuck * (1 + 2 * working);
   for (std::size_t i = 0; i < count; ++i) {
     Worker& stuck = *workers_[i];
+    if (stuck.ready.empty() || stuck.waiting || stuck.is_loop || stuck.is_foreign) continue;
     // Between two messages it only waits for a processor, and takes the next one itself.
-    if (!stuck.is_crowded() || now - stuck.busy_since < (stuck.blocked ? kStuck : turn)) continue;
+    if (stuck.handled == nullptr) continue;
+    if (now - stuck.busy_since < (stuck.blocked ? kStuck : turn)) continue;
     const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
       return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
     });
@@ -321,9 +302,10 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   const bool linked = std::ranges::any_of(
       peers_, [](const auto& item) { return item.second->link != nullptr; });
   if (linked || !workers_.empty()) due = next_beat_;
-  relief_armed_ =
-      std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
-  if (relief_armed_) {
+  const bool crowded = std::ranges::any_of(workers_, [](const auto& worker) {
+    return !worker->ready.empty() && !worker->waiting && !worker->is_loop && !worker->is_foreign;
+  });
+  if (crowded) {
     relieve(now);
     due = sooner(due, now + kStuck);
   }
@@ -368,7 +350,7 @@ void Engine::caretaker() {
     quiet = polls_ == seen ? quiet + 1 : 0;
     seen = polls_;
     now = clock_.now();
-    if (lead_ == Lead::kThread && quiet > kQuietTicks && !flush_armed_ && !relief_armed_) {
+    if (lead_ == Lead::kThread && quiet > kQuietTicks && !flush_armed_) {
       caretaker_deep_ = true;
       if (due) {
         caretaker_condition_.wait_until(lock, *due);

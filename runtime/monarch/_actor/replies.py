@@ -12,7 +12,17 @@ if TYPE_CHECKING:
 
     from monarch._actor.endpoint import Endpoint
 
-__all__ = ["CANCELLED", "ERROR", "FAILED", "OK", "UNDELIVERED", "error_of", "outcome", "unreadable"]
+__all__ = [
+    "CANCELLED",
+    "ERROR",
+    "FAILED",
+    "OK",
+    "UNDELIVERED",
+    "error_from",
+    "error_of",
+    "outcome",
+    "unreadable",
+]
 
 OK, ERROR, FAILED, CANCELLED, UNDELIVERED = 0, 1, 2, 3, 4
 
@@ -32,35 +42,34 @@ def outcome(
 def error_of(
     endpoint: Endpoint[Any, Any], rank: int, status: int, data: Any, buffers: list[Any] | None
 ) -> BaseException:
-    """The error that a reply with a status other than OK carries."""
-    from monarch._actor.remote import load_error  # noqa: PLC0415 - good calls do without
+    """The error that a reply to a call carries, with the rank as the whole mesh counts it."""
+    base = endpoint._handle._base_rank(rank)
+    return error_from(endpoint._title(), str(endpoint), base, status, data, buffers)
 
-    rank = endpoint._handle._base_rank(rank)
+
+def error_from(
+    title: str, name: str, rank: int, status: int, data: Any, buffers: list[Any] | None
+) -> BaseException:
+    """The error that a reply with a status other than OK carries; `title` is what was asked."""
     if status == ERROR:
-        return load_error(data, buffers, endpoint._title(), rank)
+        from monarch._actor.remote import load_error  # noqa: PLC0415 - good calls do without
+
+        return load_error(data, buffers, title, rank)
     if status == FAILED:
         failure = loads(data, buffers) if len(data) else None
         if isinstance(failure, BaseException):
             return failure
         if failure is not None:
-            return call_failed(failure, (rank,), endpoint._title())
-        return SupervisionError(
-            f"{endpoint._title()}: the process of rank {rank} is gone", None, (rank,), str(endpoint)
+            return call_failed(failure, (rank,), title)
+        text = f"the process of rank {rank} is gone"
+    elif status == UNDELIVERED:
+        text = (
+            f"not delivered to rank {rank}: there is no such actor in its process; it was stopped, "
+            "or never made"
         )
-    if status == UNDELIVERED:
-        return SupervisionError(
-            f"{endpoint._title()}: not delivered to rank {rank}: there is no such actor in its "
-            "process; it was stopped, or never made",
-            None,
-            (rank,),
-            str(endpoint),
-        )
-    return SupervisionError(
-        f"{endpoint._title()}: rank {rank} dropped the call, because its caller had cancelled it",
-        None,
-        (rank,),
-        str(endpoint),
-    )
+    else:
+        text = f"rank {rank} dropped the call, because its caller had cancelled it"
+    return SupervisionError(f"{title}: {text}", None, (rank,), name)
 
 
 def unreadable(endpoint: Endpoint[Any, Any], error: Exception) -> Exception:

@@ -83,10 +83,9 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         return True
 
     def _error(self, rank: int, status: int, data: Any) -> BaseException:
-        from monarch._actor.replies import error_of  # noqa: PLC0415 - only on the way out
+        from monarch._actor.replies import error_from  # noqa: PLC0415 - only on the way out
 
-        who: Any = self
-        return error_of(who, rank, status, data, None)
+        return error_from(self._title(), "", self._base_rank(rank), status, data, None)
 
     # What handles give to calls.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from monarch._actor.future import Combined, Done, Pending
 from monarch._actor.process import at_start, process
-from monarch._actor.replies import error_of
+from monarch._actor.replies import error_from
 from monarch._mesh import placement as placements
 from monarch._mesh import spawning
 from monarch._mesh.proc_mesh import begun
@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from monarch._mesh.placement import Placement, ProcRef, Spawned
 
 __all__ = ["remake", "respawn"]
-
-
-class _Title:
-    """How messages call what is waited for."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-
-    def _title(self) -> str:
-        return self._text
-
-    def __str__(self) -> str:
-        return self._text
 
 
 def respawn(placement: Placement, ranks: Sequence[int]) -> Future[None]:
@@ -71,19 +58,19 @@ def _made(placement: Placement, made: list[tuple[Spawned, int, int]]) -> Future[
     """A future of the constructors."""
     here = process()
     inbox = here.engine.open_inbox(False)
-    title = _Title(f"proc mesh {placement.name!r} to be whole again")
-    for spawned, rank, place in made:
+    title = f"proc mesh {placement.name!r} to be whole again"
+    for number, (spawned, rank, _place) in enumerate(made):
         targets = here.engine.targets([placement.refs[rank].id], [spawned.actor])
-        here.engine.cast(targets, "", b"", None, 0, b"", 0, here.id, inbox.id, place)
+        here.engine.cast(targets, "", b"", None, 0, b"", 0, here.id, inbox.id, number)
 
     def settle(inbox: Inbox) -> None:
         for place in range(inbox.arrived):
-            rank, status, data, buffers = inbox.get(place)
+            number, status, data, buffers = inbox.get(place)
             if status:
-                who: Any = title
-                raise error_of(who, rank, status, data, buffers)
+                spawned, rank, _place = made[number]
+                raise error_from(title, spawned.name, rank, status, data, buffers)
 
-    return Pending(inbox, len(made), settle, str(title))
+    return Pending(inbox, len(made), settle, title)
 
 
 def remake(placement: Placement, ranks: Sequence[int]) -> list[tuple[Spawned, int, int]]:

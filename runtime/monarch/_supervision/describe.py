@@ -64,10 +64,14 @@ def lost_proc(
         kind, message = "hung", "the process had been stopped; it was killed"
     actor, endpoint = (running[-1].actor, running[-1].endpoint) if running else (0, "")
     spawned = placement.spawned.get(actor)
+    name = placement.name if spawned is None else spawned.name
+    if spawned is None:
+        names = {one.name for one in _on(placement, rank)}
+        name = names.pop() if len(names) == 1 else name
     host = ref.host or os.uname().nodename
     return MeshFailure(
         kind,
-        placement.name if spawned is None else spawned.name,
+        name,
         (rank,),
         host=host,
         node_id=host,
@@ -88,15 +92,20 @@ def by_owner(
 ) -> list[tuple[tuple[int, int], MeshFailure]]:
     """Each owner, in the process `here`, of actors in a lost process, with what it is told."""
     meshes: dict[tuple[int, int], list[Spawned]] = {}
-    for spawned in placement.spawned.values():
-        if spawned.ranks is None or rank in spawned.ranks:
-            meshes.setdefault((here, spawned.sender), []).append(spawned)
+    for spawned in _on(placement, rank):
+        meshes.setdefault((here, spawned.sender), []).append(spawned)
     found = []
     for owner, theirs in meshes.items():
         names = [spawned.name for spawned in theirs]
         name = failure.mesh_name if failure.mesh_name in names else names[0]
         found.append((owner, failure.replace(mesh_name=name)))
     return found
+
+
+def _on(placement: Placement, rank: int) -> list[Spawned]:
+    """What this process spawned that has an actor in a rank."""
+    known = list(placement.spawned.values())
+    return [one for one in known if one.ranks is None or rank in one.ranks]
 
 
 def unknown(proc: int, place: tuple[Placement, int] | None) -> MeshFailure:

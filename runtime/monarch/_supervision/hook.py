@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
     from monarch._failure import MeshFailure
 
-__all__ = ["current_hook", "end_program", "is_default", "report_unhandled", "unhandled_fault_hook"]
+__all__ = [
+    "current_hook",
+    "end_program",
+    "is_default",
+    "replace_default",
+    "report_unhandled",
+    "unhandled_fault_hook",
+]
 
 
 def unhandled_fault_hook(failure: MeshFailure) -> None:  # noqa: ARG001 - what hooks are called with
@@ -36,7 +43,17 @@ def current_hook() -> Callable[[MeshFailure], object]:
     """The hook that is set now."""
     public = sys.modules.get("monarch.actor")
     hook = getattr(public, "unhandled_fault_hook", None)
-    return hook if callable(hook) else unhandled_fault_hook
+    if not callable(hook) or hook is unhandled_fault_hook:
+        return _default[-1]
+    return hook  # type: ignore[no-any-return]
+
+
+def replace_default(hook: Callable[[MeshFailure], object] | None) -> None:
+    """What is called where the program has set no hook; None brings back the end of the program."""
+    _default[1:] = [] if hook is None else [hook]
+
+
+_default: list[Callable[[MeshFailure], object]] = [unhandled_fault_hook]
 
 
 def is_default() -> bool:

@@ -91,6 +91,13 @@ class Owners:
             effects = self._climb.leave(cell.actor)
         self._do(effects)
 
+    def settle(self) -> None:
+        """Return once the hook has been called with all that has arrived."""
+        import time  # noqa: PLC0415 - tests only
+
+        while self._asking:
+            time.sleep(0.001)
+
     async def _ask_later(self, actor: int, handler: Any, failures: list[MeshFailure]) -> bool:
         for failure in failures:
             handled, remark = False, ""

@@ -8,6 +8,7 @@ import threading
 from time import monotonic
 
 import monarch.actor
+from monarch._supervision.service import settle
 from monarch.actor import this_host
 
 TYPE_CHECKING = False
@@ -123,6 +124,7 @@ class Clusters:
             for made in self._made:
                 made.procs.stop().get(_STOP_S)
         finally:
+            settle()
             monarch.actor.unhandled_fault_hook = self._hook
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -15,6 +16,7 @@ __all__ = ["Snapshot", "descendants", "leaks"]
 
 _SHARED = Path("/dev/shm")  # noqa: S108 - where shared memory has its names
 _PREFIX = "monarch"
+_POOL = "monarch-worker"
 
 
 class Snapshot:
@@ -22,7 +24,7 @@ class Snapshot:
 
     Attributes:
         descriptors: open descriptors, each with what it is open on.
-        threads: threads of this process, by id.
+        threads: threads of this process, by id, but for the pool that actors in it share.
         processes: descendants of this process, zombies included, by pid.
         shared: names of shared memory of ours.
         files: temporary files of ours.
@@ -113,10 +115,13 @@ def _descriptors() -> Iterator[tuple[int, str]]:
 
 
 def _threads() -> Iterator[tuple[int, str]]:
+    known = {thread.native_id: thread.name for thread in threading.enumerate()}
     for name in _names(Path("/proc/self/task")):
         try:
             text = Path("/proc/self/task", name, "comm").read_text(encoding="utf-8")
-            yield int(name), text.strip()
+            label = known.get(int(name), text.strip())
+            if not label.startswith(_POOL):
+                yield int(name), label
         except OSError:
             continue
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -91,8 +90,9 @@ def test_a_process_listens_on_no_address_of_the_network(here, peer):
 
 
 def _children():
-    found = set()
-    for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(FileNotFoundError):  # a thread that ended meanwhile
-            found |= {int(pid) for pid in (task / "children").read_text(encoding="ascii").split()}
-    return found
+    tasks = Path("/proc/self/task").iterdir()
+    return {
+        int(pid)
+        for task in tasks
+        for pid in (task / "children").read_text(encoding="ascii").split()
+    }

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
 import pytest
 
+from monarch.actor import Actor, SupervisionError, context, endpoint
 from tests.monarch.mesh.actors import Keeper, Where
 
 T = 60
@@ -49,3 +53,32 @@ def test_only_ranks_that_exist_are_replaced(spawn):
     procs = spawn(n=2)
     with pytest.raises(IndexError, match=r"respawn\(\[2\]\): index 2 is out of range for 2"):
         procs.respawn([2])
+
+
+class Fragile(Actor):
+    """Can be made once in each place."""
+
+    def __init__(self, folder):
+        mark = Path(folder, str(context().actor_instance.rank.rank))
+        if mark.exists():
+            raise ValueError("made before")
+        mark.touch()
+
+    @endpoint
+    def pid(self):
+        return os.getpid()
+
+
+def test_an_actor_that_cannot_be_made_again_is_the_error_of_the_respawn(cluster, tmp_path):
+    mesh = cluster(3)
+    procs = mesh.procs
+    where, fragile = procs.spawn("where", Where), procs.spawn("fragile", Fragile, str(tmp_path))
+    pids_of(where)
+    assert fragile.initialized.get(timeout=T)
+    with pytest.raises(SupervisionError, match=r"rank 2 .*made before") as raised:
+        procs.respawn([2]).get(timeout=T)
+    assert raised.value.ranks == (2,)
+    assert len(pids_of(where)) == 3
+    with pytest.raises(SupervisionError, match="made before"):
+        fragile.initialized.get(timeout=T)
+    assert mesh.failures.wait().ranks == (2,)

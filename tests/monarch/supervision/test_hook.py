@@ -12,6 +12,11 @@ from monarch._supervision import hook
 FAILURE = MeshFailure("exit", "w", (1,), exit_code=7, pid=5)
 
 
+@pytest.fixture(autouse=True)
+def _as_in_a_program(monkeypatch):
+    monkeypatch.setattr(hook, "_default", [hook.unhandled_fault_hook])
+
+
 @pytest.fixture
 def public(monkeypatch):
     """A stand-in for the public module, whose attribute the user sets."""

@@ -1,0 +1,186 @@
+"""Busy is not dead, stopped is; endpoints that wait for each other are named."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+
+from monarch.actor import (
+    Actor,
+    ActorCrashError,
+    ActorError,
+    DeadlockError,
+    concurrent_endpoint,
+    endpoint,
+)
+from monarch.supervision import status
+from tests.promises.actors import Mortal
+
+T = 60
+
+
+def until(look, timeout=T):
+    end = time.monotonic() + timeout
+    while not (found := look()):
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.005)
+    return found
+
+
+@pytest.mark.promise("S07")
+def test_a_process_whose_interpreter_is_held_is_busy_and_not_dead(cluster):
+    mesh = cluster(2)
+    trainers = mesh.spawn("trainers", Mortal)
+    trainers.pid.call().get(T)
+    # Longer than all heartbeats that may be missed; the engine's are two seconds.
+    answer = trainers.slice(procs=1).hold_the_interpreter.call_one(3.5)
+    busy = until(lambda: [one for one in status(mesh.procs) if one.seconds > 3])
+    assert [(one.rank, one.state, one.running) for one in busy] == [
+        (1, "busy", ("trainers.hold_the_interpreter",))
+    ]
+    assert "rank 1 is busy for 3." in str(busy[0])
+    assert status(mesh.procs)[0].state == "idle"
+    assert answer.get(T) == "done"
+    assert mesh.failures == []
+    assert trainers.pid.call().get(T)
+
+
+def test_what_processes_do_is_told_by_rank_of_the_mesh_that_is_asked_about(cluster):
+    mesh = cluster(3)
+    assert [one.rank for one in status(mesh.procs.slice(procs=slice(1, 3)))] == [0, 1]
+    pid = mesh.kill(1)
+    gone = mesh.failures.wait(1, T)
+    assert gone.pid == pid
+    found = status(mesh.procs)
+    assert [one.state for one in found] == ["idle", "gone", "idle"]
+    assert found[1].pid is None
+    assert found[2].pid == mesh.pid(2)
+
+
+@pytest.mark.promise("S07")
+@pytest.mark.slow
+def test_a_process_that_was_stopped_by_a_signal_is_found_and_replaced(cluster):
+    mesh = cluster(2)
+    trainers = mesh.spawn("trainers", Mortal)
+    pids = list(trainers.pid.call().get(T).values())
+    os.kill(pids[1], signal.SIGSTOP)
+    until(lambda: status(mesh.procs)[1].state == "stopped")
+    with pytest.raises(ActorCrashError, match="rank 1 of mesh 'trainers' hung"):
+        trainers.pid.call().get(T)
+    failure = mesh.failures.wait(1, T)
+    assert (failure.kind, failure.ranks, failure.pid) == ("hung", (1,), pids[1])
+    mesh.procs.respawn().get(T)
+    assert trainers.pid.call().get(T)
+
+
+@pytest.mark.promise("S07")
+@pytest.mark.slow
+def test_a_process_that_goes_on_in_time_is_not_declared_dead(cluster):
+    mesh = cluster(1)
+    trainers = mesh.spawn("trainers", Mortal)
+    (pid,) = trainers.pid.call().get(T).values()
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: status(mesh.procs)[0].state == "stopped")
+    os.kill(pid, signal.SIGCONT)
+    assert list(trainers.pid.call().get(T).values()) == [pid]
+    assert mesh.failures == []
+
+
+class Ring(Actor):
+    """Calls the next one and waits for its answer."""
+
+    def __init__(self):
+        self.next = None
+
+    @endpoint
+    def link(self, other):
+        self.next = other
+
+    @endpoint
+    def value(self):
+        return 1
+
+    @endpoint
+    def around(self, steps):
+        if steps == 0:
+            return 0
+        return 1 + self.next.around.call_one(steps - 1).get()
+
+    @endpoint
+    def peek(self):
+        return self.next.value.call_one().get()
+
+
+class AsyncRing(Actor):
+    def __init__(self):
+        self.next = None
+
+    @endpoint
+    async def link(self, other):
+        self.next = other
+
+    @endpoint
+    async def around(self, steps):
+        if steps == 0:
+            return 0
+        return 1 + await self.next.around.call_one(steps - 1)
+
+
+class OpenRing(AsyncRing):
+    @concurrent_endpoint
+    async def around(self, steps):
+        if steps == 0:
+            return 0
+        return 1 + await self.next.around.call_one(steps - 1)
+
+
+def ring(cluster, kind, count):
+    mesh = cluster(count)
+    actors = mesh.spawn("ring", kind)
+    for rank in range(count):
+        actors.slice(procs=rank).link.call_one(actors.slice(procs=(rank + 1) % count)).get(T)
+    return actors
+
+
+@pytest.mark.parametrize("kind", [Ring, AsyncRing])
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_endpoints_that_wait_for_each_other_in_a_circle_are_named(cluster, kind, count):
+    actors = ring(cluster, kind, count)
+    name = kind.__qualname__
+    with pytest.raises(ActorError) as raised:
+        actors.slice(procs=0).around.call_one(count + 1).get(T)
+    text = str(raised.value)
+    circle = " → ".join([f"{name}.around"] * (count + 1))
+    assert f"deadlock: {circle}. {name}.around waits for {name}.around" in text
+    cause = raised.value
+    while isinstance(cause, ActorError):
+        cause = cause.exception
+    assert isinstance(cause, DeadlockError)
+    assert cause.cycle == (f"{name}.around",) * count
+    # The actors are free again.
+    assert actors.slice(procs=0).around.call_one(0).get(T) == 0
+
+
+def test_a_ring_that_is_not_closed_is_let_alone(cluster):
+    actors = ring(cluster, Ring, 3)
+    assert actors.slice(procs=0).around.call_one(2).get(T) == 2
+
+
+def test_concurrent_endpoints_go_round_as_often_as_they_like(cluster):
+    actors = ring(cluster, OpenRing, 2)
+    assert actors.slice(procs=0).around.call_one(20).get(T) == 20
+
+
+def test_a_slow_answer_is_waited_for_however_long(cluster):
+    workers = cluster(1).spawn("workers", Mortal)
+    asker = cluster(1).spawn("asker", Asker)
+    assert asker.ask.call_one(workers.slice(procs=0)).get(T) == "done"
+
+
+class Asker(Actor):
+    @endpoint
+    def ask(self, worker):
+        return worker.hold_the_interpreter.call_one(3.0).get()
