@@ -13,7 +13,9 @@
 
 #include "actor/engine.hpp"
 #include "buffer.hpp"
+#include "engine_types.hpp"
 #include "outgoing.hpp"
+#include "quick.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -26,36 +28,6 @@ using actor::Waited;
 using base::Bytes;
 
 constexpr std::size_t kCopied = 64 << 10;  // of larger payloads Python gets a view
-
-using Handle = std::shared_ptr<Engine>;
-
-struct PyEngine {
-  Handle engine;
-};
-struct PyTargets {
-  std::shared_ptr<const actor::Targets> targets;
-};
-struct PyWorker {
-  Handle engine;
-  actor::Worker* worker;
-};
-struct PyRequest {
-  Handle engine;
-  std::shared_ptr<actor::Request> request;
-};
-struct PyInbox {
-  PyInbox(Handle of, std::shared_ptr<actor::Inbox> held)
-      : engine(std::move(of)), inbox(std::move(held)) {}
-  PyInbox(PyInbox&&) noexcept = default;
-  PyInbox(const PyInbox&) = delete;
-  PyInbox& operator=(PyInbox&&) = delete;
-  PyInbox& operator=(const PyInbox&) = delete;
-  ~PyInbox() {
-    if (inbox != nullptr) engine->close_inbox(*inbox);
-  }
-  Handle engine;
-  std::shared_ptr<actor::Inbox> inbox;
-};
 
 nb::object data_of(const actor::Payload& payload) {
   const Bytes data = payload.data;
@@ -87,18 +59,6 @@ std::optional<base::Instant> deadline_of(nb::handle timeout) {
   if (seconds > 1e9) return std::nullopt;
   return base::SteadyClock().now() +
          base::Duration(static_cast<std::int64_t>(std::ceil(seconds * 1e9)));
-}
-
-[[noreturn]] void raise_stopped() {
-  const nb::object type = nb::module_::import_("monarch.errors").attr("StoppedError");
-  PyErr_SetString(type.ptr(), "the runtime of this process has been shut down");
-  throw nb::python_error();
-}
-
-void ensure_credit(Engine& engine, const actor::Targets& targets) {
-  if (engine.has_credit(targets)) return;
-  const Waited waited = wait_out([&] { return engine.wait_credit(targets); });
-  if (waited == Waited::kStopped) raise_stopped();
 }
 
 std::vector<std::uint64_t> procs_of(const actor::Targets& targets) {
@@ -248,7 +208,9 @@ void bind_worker(nb::module_& module) {
 
 void bind_request(nb::module_& module) {
   using Self = const PyRequest&;
-  nb::class_<PyRequest>(module, "Request", "A message that an actor handles.")
+  nb::class_<PyRequest> requests(module, "Request", "A message that an actor handles.");
+  bind_quick_answers(requests);
+  requests
       .def_prop_ro("actor", [](Self self) { return self.request->actor; })
       .def_prop_ro("sender_proc", [](Self self) { return self.request->sender_proc; })
       .def_prop_ro("sender", [](Self self) { return self.request->sender; })
@@ -291,7 +253,9 @@ void bind_request(nb::module_& module) {
 }
 
 void bind_inbox(nb::module_& module) {
-  nb::class_<PyInbox>(module, "Inbox", "The receiving end of calls, ports and channels.")
+  nb::class_<PyInbox> inboxes(module, "Inbox", "The receiving end of calls, ports and channels.");
+  bind_quick_values(inboxes);
+  inboxes
       .def_prop_ro("id", [](const PyInbox& self) { return self.inbox->id; })
       .def_prop_ro("expected", [](const PyInbox& self) { return self.inbox->expected; })
       .def_prop_ro("arrived", [](const PyInbox& self) { return self.engine->arrived(*self.inbox); })
@@ -565,6 +529,7 @@ void bind_engine(nb::module_& module) {
             self.engine->stop();
           },
           "End every wait, close all links. Idempotent.");
+  bind_sender(module);
   bind_links(engine);
   bind_sending(engine);
   bind_actors(engine);

@@ -122,7 +122,7 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
     (void)send(peer, item.kind, head, {}, {}, item.payload.data, item.payload.buffers);
   }
   flush(peer);
-  caretaker_condition_.notify_one();  // heartbeats begin
+  wake_caretaker();  // heartbeats begin
   return {};
 }
 
@@ -196,7 +196,6 @@ base::Result<void> Engine::watch(int fd, std::uint64_t token) {
   const std::uint64_t own = next_token_++;
   if (auto added = poller_.add(fd, own); !added) return added;
   watched_[own] = {.fd = fd, .token = token};
-  caretaker_condition_.notify_one();
   return {};
 }
 

@@ -273,6 +273,7 @@ class Engine {
   Worker& home_for(std::uint16_t flags);
   Worker& add_worker();
   std::optional<Work> pop(Worker& worker);
+  std::optional<Work> take_work(Worker& worker);
 
   // large messages (shipping.cpp)
   Waited wait_link(Lock& lock, Peer& peer);
@@ -295,6 +296,8 @@ class Engine {
   void release_lead();
   void notify(Waiter& waiter);
   void wake_worker(Worker& worker);
+  void wake_caretaker();
+  void arm_relief(const Worker& worker);
   void caretaker();
   void sweep(Lock& lock);
   std::optional<base::Instant> run_timers(base::Instant now);
@@ -356,7 +359,8 @@ class Engine {
 
   std::condition_variable caretaker_condition_;
   bool caretaker_deep_ = false;
-  bool flush_armed_ = false;
+  bool flush_armed_ = false;   // the caretaker knows that writes are delayed
+  bool relief_armed_ = false;  // or that a worker may be stuck
   base::Instant next_beat_{};
   std::thread thread_;
 };

@@ -96,6 +96,10 @@ class Worker {
   bool blocked = false;              // which waits in this engine for an answer
   Waiter waiter;
 
+  // Whether what is ready here has to wait for something that is being handled.
+  [[nodiscard]] bool is_crowded() const noexcept {
+    return handled != nullptr && !ready.empty() && !waiting && !is_loop && !is_foreign;
+  }
   [[nodiscard]] bool has_work() const noexcept {
     return !tokens.empty() || !ready.empty() || attached_ready;
   }

@@ -129,8 +129,10 @@ void Engine::refuse(const Request& request, std::uint8_t status, Bytes payload) 
 void Engine::make_ready(Mailbox& mailbox) {
   if (mailbox.busy || mailbox.ready || mailbox.queue.empty()) return;
   mailbox.ready = true;
-  mailbox.home->ready.push(&mailbox);
-  wake_worker(*mailbox.home);
+  Worker& home = *mailbox.home;
+  home.ready.push(&mailbox);
+  wake_worker(home);
+  arm_relief(home);
 }
 
 void Engine::arrive(std::uint64_t id, Arrival arrival) {

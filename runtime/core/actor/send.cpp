@@ -57,7 +57,7 @@ void Engine::after_send(Peer& peer) {
   if (++link.burst > kAlone && link.unsent() < kFlushAt &&
       clock_.now() - link.last_flush < kBurst) {
     if (!std::exchange(link.dirty, true)) dirty_.push_back(&peer);
-    if (!std::exchange(flush_armed_, true)) caretaker_condition_.notify_one();
+    if (!std::exchange(flush_armed_, true)) wake_caretaker();
     return;
   }
   flush(peer);

@@ -46,6 +46,18 @@ void Engine::wake_worker(Worker& worker) {
   }
 }
 
+void Engine::wake_caretaker() {
+  if (lead_ != Lead::kCaretaker) {
+    caretaker_condition_.notify_one();
+  } else if (polling_) {
+    poller_.wake();
+  }
+}
+
+void Engine::arm_relief(const Worker& worker) {
+  if (worker.is_crowded() && !std::exchange(relief_armed_, true)) wake_caretaker();
+}
+
 // Waits until `ready`, leading when nobody else does. `list`: where it stands while it does not.
 template <typename Ready>
 Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline,
@@ -93,6 +105,10 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
                              : (waiter.condition.wait(lock), std::cv_status::no_timeout);
     std::erase(list, &waiter);
     if (wants) --wanted_;
+    // Told to lead when it has no need to any more, it tells the next one.
+    if (ready() && lead_ == Lead::kFree && !followers_.empty()) {
+      followers_.front()->condition.notify_one();
+    }
     if (slept == std::cv_status::timeout && !is_worker && !ready()) {
       if (deadline && clock_.now() >= *deadline) continue;
       return Waited::kSignal;
@@ -214,7 +230,16 @@ std::optional<Work> Engine::next_ready(Worker& worker) {
     while (::read(worker.signal_read, drained.data(), drained.size()) > 0) {
     }
   }
-  return pop(worker);
+  return take_work(worker);
+}
+
+std::optional<Work> Engine::take_work(Worker& worker) {
+  std::optional<Work> work = pop(worker);
+  worker.busy_since = clock_.now();
+  worker.handled = work ? work->request.get() : nullptr;
+  if (worker.handled != nullptr) work->request->taken_by = &worker;
+  arm_relief(worker);
+  return work;
 }
 
 std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> deadline,
@@ -227,11 +252,7 @@ std::optional<Work> Engine::next(Worker& worker, std::optional<base::Instant> de
   worker.waiting = false;
   worker.stopped = stopping_;
   if (ended != Waited::kDone) return std::nullopt;
-  std::optional<Work> work = pop(worker);
-  worker.busy_since = clock_.now();
-  worker.handled = work ? work->request.get() : nullptr;
-  if (worker.handled != nullptr) work->request->taken_by = &worker;
-  return work;
+  return take_work(worker);
 }
 
 Worker* Engine::worker_of_this_thread() {
@@ -250,10 +271,8 @@ void Engine::relieve(base::Instant now) {
   const base::Duration turn = kStuck * (1 + 2 * working);
   for (std::size_t i = 0; i < count; ++i) {
     Worker& stuck = *workers_[i];
-    if (stuck.ready.empty() || stuck.waiting || stuck.is_loop || stuck.is_foreign) continue;
     // Between two messages it only waits for a processor, and takes the next one itself.
-    if (stuck.handled == nullptr) continue;
-    if (now - stuck.busy_since < (stuck.blocked ? kStuck : turn)) continue;
+    if (!stuck.is_crowded() || now - stuck.busy_since < (stuck.blocked ? kStuck : turn)) continue;
     const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
       return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
     });
@@ -302,10 +321,9 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   const bool linked = std::ranges::any_of(
       peers_, [](const auto& item) { return item.second->link != nullptr; });
   if (linked || !workers_.empty()) due = next_beat_;
-  const bool crowded = std::ranges::any_of(workers_, [](const auto& worker) {
-    return !worker->ready.empty() && !worker->waiting && !worker->is_loop && !worker->is_foreign;
-  });
-  if (crowded) {
+  relief_armed_ =
+      std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
+  if (relief_armed_) {
     relieve(now);
     due = sooner(due, now + kStuck);
   }
@@ -350,7 +368,7 @@ void Engine::caretaker() {
     quiet = polls_ == seen ? quiet + 1 : 0;
     seen = polls_;
     now = clock_.now();
-    if (lead_ == Lead::kThread && quiet > kQuietTicks && !flush_armed_) {
+    if (lead_ == Lead::kThread && quiet > kQuietTicks && !flush_armed_ && !relief_armed_) {
       caretaker_deep_ = true;
       if (due) {
         caretaker_condition_.wait_until(lock, *due);

@@ -82,14 +82,10 @@ class OneFuture(CallFuture[R]):
             # The path of most calls; what is special goes the long way.
             if timeout is None and self._deadline is None and "asyncio.events" not in modules:
                 try:
-                    inbox = self._inbox
-                    if not inbox.arrived:
-                        inbox.wait(1, None)
-                    _rank, status, data, buffers = inbox.get(0)
-                    if not status:
-                        self._value = loads(data, buffers)
+                    self._value = value = self._inbox.value()
+                    if value is not NotImplemented:
                         self._state = VALUE
-                        return self._value
+                        return value  # type: ignore[no-any-return]
                 except Exception:  # noqa: BLE001, S110 - it comes again below, where it is dealt with
                     pass
             self._complete(timeout)

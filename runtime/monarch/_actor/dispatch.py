@@ -6,12 +6,13 @@ ending actors, explicit ports, errors) is in `lifecycle`; event loops are in `lo
 
 from __future__ import annotations
 
+import _pickle
 from _thread import get_ident
 
 from monarch._actor import lifecycle
 from monarch._actor.cancel import Interrupted, Slot, cancel, catch_signal, slots
 from monarch._actor.current import current
-from monarch._actor.pickling import dumps, loads
+from monarch._actor.pickling import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def work(worker: Worker) -> None:
     slot = Slot(get_ident())
     catch_signal(slot)
     set_current = current.set
+    read = _pickle.loads
     while True:
         try:
             item = take(None)
@@ -54,13 +56,15 @@ def work(worker: Worker) -> None:
                 lifecycle.handle(slot, cell, name, data, buffers, request)
                 continue
             try:
-                args, kwargs = loads(data, buffers)
+                args, kwargs = read(data) if buffers is None else loads(data, buffers)
                 slot.running = request
                 result = plain(*args, **kwargs)
                 slot.running = None
-                if request.wants_reply:
-                    data, buffers = dumps(result, "result")
-                    request.reply(0, data, buffers)
+                # What pickle does by itself goes in one step.
+                if request.answer(result):
+                    args = kwargs = result = data = buffers = request = None
+                    continue
+                lifecycle.reply(request, result)
             except BaseException as error:  # noqa: BLE001 - whatever it is, its caller is told
                 slot.running = None
                 lifecycle.raised(cell, name, request, error)

@@ -3,8 +3,6 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
-from _pickle import dumps as _dumps
-
 from monarch._actor.calls import AllFuture, OneFuture, StreamFuture
 from monarch._actor.current import current
 from monarch._actor.future import check_timeout
@@ -41,7 +39,9 @@ class Endpoint(Generic[P, R_co]):
         "_handle",
         "_method",
         "_name",
+        "_quick",
         "_route",
+        "_single",
         "_timeout",
         "_turn",
     )
@@ -50,8 +50,8 @@ class Endpoint(Generic[P, R_co]):
         self._handle = handle
         self._name = name
         self._method = method
-        self._route: Route = handle._route()
         self._flags = EXPLICIT if method.explicit else 0
+        self._renew()
         self._timeout: float | None = None
         self._collect = False
         self._turn = -1
@@ -64,34 +64,15 @@ class Endpoint(Generic[P, R_co]):
             TypeError: the arguments do not fit, or cannot be pickled.
 
         """
-        route = self._route
-        if route.stale or route.count != 1:
-            route = self._one_route()
+        if self._route.stale or not self._single:
+            self._check_single()
         method = self._method
         if kwargs or not method.low <= len(args) <= method.high:
             method.check(args, kwargs)
-        # As `dumps`, without the call of it: most calls are made here.
-        buffers: list[Any] = []
-        try:
-            data = _dumps((args, kwargs), 5, buffer_callback=buffers.append)
-            known = data.find(b"__main__") < 0 and not buffers
-        except Exception:  # noqa: BLE001 - it is dealt with in dumps
-            known = False
-        if not known:
-            data, buffers = dumps((args, kwargs), self, method.names)  # type: ignore[assignment]
         request = current.get()
-        return OneFuture(
-            route.engine.call(
-                route.targets,
-                self._name,
-                data,
-                buffers or None,
-                0 if request is None else request.actor,
-                route.extent,
-                self._flags,
-            ),
-            self,
-        )
+        # What pickle does by itself goes in one step; it gives None for the rest.
+        inbox = self._quick.call(args, kwargs, 0 if request is None else request.actor)
+        return OneFuture(self._send_whole(args, kwargs) if inbox is None else inbox, self)
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Future[ValueMesh[R_co]]:
         """Call every actor of the mesh; gives the mesh of their results.
@@ -127,11 +108,13 @@ class Endpoint(Generic[P, R_co]):
             TypeError: the arguments do not fit, or cannot be pickled.
 
         """
-        data, buffers, sender = self._pack(args, kwargs)
-        route = self._current_route()
-        route.engine.cast(
-            route.targets, self._name, data, buffers, sender, route.extent, self._flags
-        )
+        sender = self._begin(args, kwargs)
+        if not self._quick.cast(args, kwargs, sender):
+            data, buffers = dumps((args, kwargs), self, self._method.names)
+            route = self._route
+            route.engine.cast(
+                route.targets, self._name, data, buffers, sender, route.extent, self._flags
+            )
 
     def stream(self, *args: P.args, **kwargs: P.kwargs) -> Iterator[Future[R_co]]:
         """Call every actor of the mesh; gives a future for each, in the order of their answers.
@@ -207,9 +190,26 @@ class Endpoint(Generic[P, R_co]):
         """The endpoint and the mesh, for messages."""
         return f"{self} on {self._handle._title()}"
 
+    def _begin(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> int:
+        """Who sends, once the route is up to date and the arguments fit."""
+        if self._route.stale:
+            self._renew()
+        method = self._method
+        if kwargs or not method.low <= len(args) <= method.high:
+            method.check(args, kwargs)
+        request = current.get()
+        return 0 if request is None else request.actor
+
     def _send(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inbox:
+        """Send to all; gives the inbox of the answers."""
+        sender = self._begin(args, kwargs)
+        inbox = self._quick.call(args, kwargs, sender)
+        return self._send_whole(args, kwargs) if inbox is None else inbox
+
+    def _send_whole(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Inbox:
+        """As `_send`, for arguments that pickle alone does not do, or not in one piece."""
         data, buffers, sender = self._pack(args, kwargs)
-        route = self._current_route()
+        route = self._route
         return route.engine.call(
             route.targets, self._name, data, buffers, sender, route.extent, self._flags
         )
@@ -218,21 +218,22 @@ class Endpoint(Generic[P, R_co]):
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[bytes, list[Any] | None, int]:
         """The arguments, checked and pickled, and who sends them."""
-        method = self._method
-        if kwargs or not method.low <= len(args) <= method.high:
-            method.check(args, kwargs)
-        data, buffers = dumps((args, kwargs), self, method.names)
-        request = current.get()
-        return data, buffers, 0 if request is None else request.actor
+        sender = self._begin(args, kwargs)
+        data, buffers = dumps((args, kwargs), self, self._method.names)
+        return data, buffers, sender
 
     def _current_route(self) -> Route:
-        route = self._route
-        return self._renewed() if route.stale else route
+        if self._route.stale:
+            self._renew()
+        return self._route
 
-    def _renewed(self) -> Route:
-        """The route after a receiver was replaced."""
+    def _renew(self) -> None:
+        """Take the handle's route: the first, or the one after a receiver was replaced."""
         self._route = route = self._handle._route()
-        return route
+        self._single = route.count == 1
+        from monarch._core import Sender  # noqa: PLC0415 - native code loads on first use
+
+        self._quick = Sender(route.engine, route.targets, self._name, route.extent, self._flags)
 
     def _next_turn(self, route: Route) -> Any:
         if not route.count:
@@ -244,14 +245,13 @@ class Endpoint(Generic[P, R_co]):
         self._turn = turn = (self._turn + 1) % route.count
         return route.only(turn)
 
-    def _one_route(self) -> Route:
-        route = self._current_route()
-        if route.count == 1:
-            return route
-        raise ValueError(
-            f"{self._title()}: call_one is for a mesh of one actor, and this one has "
-            f"{route.count}; slice it down to one, or use call (all of them) or choose (any one)"
-        )
+    def _check_single(self) -> None:
+        count = self._current_route().count
+        if count != 1:
+            raise ValueError(
+                f"{self._title()}: call_one is for a mesh of one actor, and this one has {count}; "
+                "slice it down to one, or use call (all of them) or choose (any one)"
+            )
 
 
 def _rebuild(

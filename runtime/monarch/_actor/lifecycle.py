@@ -94,7 +94,7 @@ def reply(request: Request, value: object) -> None:
 def raised(cell: Cell, name: str, request: Request, error: BaseException) -> None:
     """An endpoint raised: tell its caller, or else fail the actor."""
     if isinstance(error, Interrupted):
-        if request.wants_reply:
+        if request.wants_reply and not request.replied:
             request.reply(CANCELLED, b"", None)
         return
     if tell(request, error):

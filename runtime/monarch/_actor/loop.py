@@ -18,7 +18,7 @@ from monarch._actor.cancel import Interrupted, Slot, catch_signal
 from monarch._actor.cell import cells
 from monarch._actor.current import current
 from monarch._actor.hooks import hooks
-from monarch._actor.pickling import dumps, loads
+from monarch._actor.pickling import loads
 from monarch._actor.replies import CANCELLED
 
 TYPE_CHECKING = False
@@ -122,9 +122,9 @@ class _Server:
             self.slot.running = request
             result = bound(*args, **kwargs)
             self.slot.running = None
-            if request.wants_reply:
-                data, buffers = dumps(result, "result")
-                request.reply(0, data, buffers)
+            if request.answer(result):
+                return
+            lifecycle.reply(request, result)
         except BaseException as error:  # noqa: BLE001 - whatever it is, its caller is told
             self.slot.running = None
             self._raised(cell, name, request, error)  # type: ignore[arg-type]
@@ -158,9 +158,8 @@ class _Server:
     ) -> None:
         try:
             result = await body
-            if request.wants_reply and not request.flags:
-                data, buffers = dumps(result, "result")
-                request.reply(0, data, buffers)
+            if not request.flags and not request.answer(result):
+                lifecycle.reply(request, result)
         except asyncio.CancelledError as error:
             if request.cancelled or cell.ended is not None:
                 if request.wants_reply:

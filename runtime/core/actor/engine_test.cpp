@@ -1,0 +1,350 @@
+#include "actor/engine.hpp"
+
+#include <doctest/doctest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <future>
+#include <string>
+#include <thread>
+
+namespace monarch::actor {
+namespace {
+
+using base::Bytes;
+
+Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+std::string text_of(Bytes bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+std::array<int, 2> sockets() {
+  std::array<int, 2> ends{};
+  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  return ends;
+}
+
+void connect(Engine& one, Engine& other) {
+  const auto ends = sockets();
+  REQUIRE(one.add_link(other.proc(), ends[0]).ok());
+  REQUIRE(other.add_link(one.proc(), ends[1]).ok());
+}
+
+std::shared_ptr<const Targets> target(Engine& engine, std::uint64_t proc, std::uint64_t actor) {
+  return engine.targets(std::array{proc}, std::array{actor});
+}
+
+void create(Engine& from, const Targets& targets) {
+  REQUIRE(from.cast(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = k_create}, 0, 0, 0)
+              .ok());
+}
+
+std::shared_ptr<Inbox> call(Engine& from, const std::shared_ptr<const Targets>& targets,
+                            std::string_view endpoint, std::string_view data) {
+  auto inbox =
+      from.call(targets, {.endpoint = endpoint, .data = bytes_of(data), .buffers = {}});
+  REQUIRE(inbox.ok());
+  return *inbox;
+}
+
+// The end of a wait: kSignal only asks to look after signals and to wait on.
+template <typename Wait>
+Waited waited_out(Wait wait) {
+  Waited waited = Waited::kSignal;
+  while (waited == Waited::kSignal) waited = wait();
+  return waited;
+}
+
+std::string answer(Engine& engine, Inbox& inbox, std::size_t index = 0) {
+  REQUIRE(waited_out([&] { return engine.wait(inbox, index + 1, std::nullopt); }) == Waited::kDone);
+  return text_of(engine.arrival(inbox, index)->payload.data);
+}
+
+// A thread that answers every call with its own data until the engine stops.
+class Echo {
+ public:
+  Echo(Engine& engine, Worker& worker)
+      : thread_([&engine, &worker] {
+          while (true) {
+            Waited ended = Waited::kDone;
+            auto work = engine.next(worker, std::nullopt, ended);
+            if (ended == Waited::kStopped) return;
+            if (!work || work->kind != Work::Kind::kRequest) continue;
+            auto& request = work->request;
+            if (request->endpoint == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(60));
+            (void)engine.reply(request, 0, request->payload.data, request->payload.buffers);
+            engine.finish(request);
+          }
+        }) {}
+  ~Echo() { thread_.join(); }
+
+ private:
+  std::thread thread_;
+};
+
+TEST_CASE("a call to another process is answered, with its buffers") {
+  Engine here(1), there(2);
+  connect(here, there);
+  const Echo echo(there, there.main_worker());
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  const std::string large(300'000, 'x');
+  const std::array<Bytes, 2> buffers{bytes_of(large), bytes_of("small")};
+  auto inbox = here.call(targets, {.endpoint = "e", .data = bytes_of("data"), .buffers = buffers});
+  REQUIRE(inbox.ok());
+  CHECK(answer(here, **inbox) == "data");
+  const auto arrival = here.arrival(**inbox, 0);
+  REQUIRE(arrival->payload.buffers.size() == 2);
+  CHECK(text_of(arrival->payload.buffers[0]) == large);
+  CHECK(text_of(arrival->payload.buffers[1]) == "small");
+  there.stop();
+}
+
+TEST_CASE("calls of several threads are answered in the order in which each sent them") {
+  Engine here(1), there(2);
+  connect(here, there);
+  const Echo echo(there, there.main_worker());
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  const auto client = [&](int which) {
+    for (int round = 0; round < 40; ++round) {
+      std::vector<std::shared_ptr<Inbox>> inboxes;
+      for (int i = 0; i < 25; ++i) {
+        inboxes.push_back(call(here, targets, "e", std::to_string(which * 1000 + i)));
+      }
+      for (int i = 0; i < 25; ++i) {
+        CHECK(answer(here, *inboxes[static_cast<std::size_t>(i)]) == std::to_string(which * 1000 + i));
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (int which = 1; which <= 4; ++which) threads.emplace_back(client, which);
+  for (std::thread& thread : threads) thread.join();
+  there.stop();
+}
+
+TEST_CASE("a call to an actor of the same process is answered by its worker") {
+  Engine here(1);
+  const Echo echo(here, here.main_worker());
+  const auto targets = target(here, 1, 7);
+  create(here, *targets);
+  for (int i = 0; i < 200; ++i) CHECK(answer(here, *call(here, targets, "e", "x")) == "x");
+  here.stop();
+}
+
+TEST_CASE("messages of one sender are handled in order, none twice, none lost") {
+  Engine here(1), there(2);
+  Worker& worker = there.main_worker();
+  connect(here, there);
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  constexpr std::uint32_t kCount = 50'000;
+  std::thread reader([&] {
+    std::uint32_t expected = 0;
+    while (expected < kCount) {
+      Waited ended = Waited::kDone;
+      auto work = there.next(worker, std::nullopt, ended);
+      if (!work) continue;
+      if (work->request->endpoint == "n") {
+        std::uint32_t number = 0;
+        std::memcpy(&number, work->request->payload.data.data(), sizeof number);
+        REQUIRE(number == expected++);
+      }
+      there.finish(work->request);
+    }
+  });
+  std::string data(1024, 'x');
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    std::memcpy(data.data(), &i, sizeof i);
+    const std::size_t size = sizeof i + i % 1000;
+    if (!here.has_credit(*targets)) {
+      REQUIRE(waited_out([&] { return here.wait_credit(*targets); }) == Waited::kDone);
+    }
+    REQUIRE(here.cast(*targets, {.endpoint = "n", .data = bytes_of(data).first(size), .buffers = {}},
+                      0, 0, 0)
+                .ok());
+  }
+  reader.join();
+}
+
+TEST_CASE("a sender waits for credit when its receiver does not handle what it has") {
+  Engine here(1, {.window = 64 << 10}), there(2, {.window = 64 << 10});
+  Worker& worker = there.main_worker();
+  connect(here, there);
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  const std::string data(4096, 'x');
+  int sent = 0;
+  while (here.has_credit(*targets)) {
+    REQUIRE(here.cast(*targets, {.endpoint = "n", .data = bytes_of(data), .buffers = {}}, 0, 0, 0).ok());
+    REQUIRE(++sent < 100);
+  }
+  CHECK(sent >= 14);
+  auto waiting = std::async(std::launch::async, [&] {
+    return waited_out([&] { return here.wait_credit(*targets); });
+  });
+  const Echo echo(there, worker);
+  CHECK(waiting.get() == Waited::kDone);
+  there.stop();
+}
+
+TEST_CASE("a lost peer is an event, and what waited for it ends when it is said to have failed") {
+  Engine here(1);
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0]).ok());
+  const auto targets = target(here, 2, 7);
+  const auto inbox = call(here, targets, "e", "x");
+  ::close(ends[1]);
+  std::optional<Event> event = here.control();
+  REQUIRE(event.has_value());
+  CHECK(event->kind == Event::Kind::kLinkLost);
+  CHECK(event->peer == 2);
+  const auto later = call(here, targets, "e", "x");
+  here.fail_peer(2, "gone");
+  for (const auto& waiting : {inbox, later, call(here, targets, "e", "x")}) {
+    CHECK(answer(here, *waiting) == "gone");
+    CHECK(here.arrival(*waiting, 0)->status == static_cast<std::uint8_t>(Status::kFailed));
+  }
+}
+
+TEST_CASE("what is sent before there is a link goes out with it, in order") {
+  Engine here(1), there(2);
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  const auto first = call(here, targets, "e", "one");
+  const auto second = call(here, targets, "e", "two");
+  const auto event = here.control();
+  CHECK(event->kind == Event::Kind::kDial);
+  const Echo echo(there, there.main_worker());
+  connect(here, there);
+  CHECK(answer(here, *first) == "one");
+  CHECK(answer(here, *second) == "two");
+  there.stop();
+}
+
+TEST_CASE("a wait ends at its deadline, and at the engine's stop") {
+  Engine here(1);
+  const auto inbox = here.open_inbox(false);
+  const auto now = base::SteadyClock().now();
+  CHECK(here.wait(*inbox, 1, now) == Waited::kTimeout);
+  CHECK(here.wait(*inbox, 1, now + std::chrono::milliseconds(5)) != Waited::kDone);
+  auto waiting = std::async(std::launch::async, [&] {
+    return waited_out([&] { return here.wait(*inbox, 1, std::nullopt); });
+  });
+  here.stop();
+  CHECK(waiting.get() == Waited::kStopped);
+}
+
+TEST_CASE("a cancelled request that still waits is not handled, one that runs is told") {
+  Engine here(1), there(2);
+  Worker& worker = there.main_worker();
+  connect(here, there);
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  const auto running = call(here, targets, "a", "x");
+  const auto queued = call(here, targets, "b", "x");
+  Waited ended = Waited::kDone;
+  const auto created = there.next(worker, std::nullopt, ended);
+  there.finish(created->request);
+  const auto first = there.next(worker, std::nullopt, ended);
+  CHECK(first->request->endpoint == "a");
+  here.cancel(*running);
+  here.cancel(*queued);
+  const auto event = there.control();
+  CHECK(static_cast<int>(event->kind) == static_cast<int>(Event::Kind::kCancel));
+  CHECK(event->request == first->request);
+  CHECK(first->request->cancelled);
+  there.finish(first->request);
+  CHECK(!there.next(worker, base::SteadyClock().now() + std::chrono::milliseconds(2), ended));
+  CHECK(there.running(7).size() == 1);  // the first was never answered
+}
+
+TEST_CASE("there is no such actor, and it was closed: the caller is told which") {
+  Engine here(1), there(2);
+  connect(here, there);
+  const Echo echo(there, there.main_worker());
+  const auto none = call(here, target(here, 2, 8), "e", "x");
+  CHECK(answer(here, *none) == "there is no such actor");
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  CHECK(answer(here, *call(here, targets, "e", "x")) == "x");
+  there.close_actor(7, static_cast<std::uint8_t>(Status::kFailed), "closed");
+  CHECK(answer(here, *call(here, targets, "e", "x")) == "closed");
+  there.stop();
+}
+
+TEST_CASE("an actor that shares a worker stuck in another's endpoint moves to a new one") {
+  Engine here(1, {.workers = 1});
+  Worker& main = here.main_worker();
+  const auto stuck = target(here, 1, 7);
+  const auto other = target(here, 1, 8);
+  create(here, *stuck);
+  create(here, *other);
+  std::promise<void> release;
+  std::thread first([&] {
+    for (int i = 0; i < 3; ++i) {
+      Waited ended = Waited::kDone;
+      auto work = here.next(main, std::nullopt, ended);
+      if (work->request->endpoint == "wait") release.get_future().wait();
+      here.finish(work->request);
+    }
+  });
+  const auto waits = here.cast(*stuck, {.endpoint = "wait", .data = {}, .buffers = {}}, 0, 0, 0);
+  REQUIRE(waits.ok());
+  const auto inbox = call(here, other, "e", "moved");
+  const auto event = here.control();
+  REQUIRE(event->kind == Event::Kind::kWorker);
+  const Echo echo(here, *event->worker);
+  CHECK(answer(here, *inbox) == "moved");
+  release.set_value();
+  first.join();
+  here.stop();
+}
+
+TEST_CASE("a subscription is handed to its worker when the answers are there") {
+  Engine here(1);
+  Worker& foreign = here.foreign_worker();
+  const auto inbox = here.open_inbox(false);
+  int token = 0;
+  CHECK(!here.subscribe(*inbox, foreign, 1, &token));
+  CHECK(!here.next_ready(foreign));
+  REQUIRE(here.post(1, inbox->id, 0, 0, bytes_of("x"), {}).ok());
+  char byte = 0;
+  CHECK(::read(foreign.signal_read, &byte, 1) == 1);
+  const auto work = here.next_ready(foreign);
+  REQUIRE(work.has_value());
+  CHECK(work->token == &token);
+  CHECK(here.subscribe(*inbox, foreign, 1, &token));
+}
+
+TEST_CASE("bytes that are no frames of ours cost the link, nothing else") {
+  Engine here(1);
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0]).ok());
+  const std::string garbage(1000, 'g');
+  REQUIRE(::write(ends[1], garbage.data(), garbage.size()) == 1000);
+  const auto event = here.control();
+  CHECK(event->kind == Event::Kind::kLinkLost);
+  CHECK_FALSE(event->text.empty());
+  ::close(ends[1]);
+}
+
+TEST_CASE("a silent peer is pinged, and reported when it stays silent") {
+  Engine here(1, {.heartbeat = std::chrono::milliseconds(5)});
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0]).ok());
+  const auto event = here.control();
+  CHECK(event->kind == Event::Kind::kStalled);
+  CHECK(event->seconds >= 0.02);
+  std::array<std::byte, wire::k_header_size> ping;
+  REQUIRE(::read(ends[1], ping.data(), ping.size()) == static_cast<ssize_t>(ping.size()));
+  CHECK(wire::read_header(ping)->kind == static_cast<std::uint8_t>(wire::Kind::kPing));
+  ::close(ends[1]);
+}
+
+}  // namespace
+}  // namespace monarch::actor
