@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import io
+import sys
 from collections import ChainMap
-from types import CodeType
+from types import BuiltinFunctionType, CodeType, FunctionType
 
 import cloudpickle
 
@@ -29,6 +32,23 @@ _table = ChainMap({CodeType: _with_filename}, cloudpickle.Pickler.dispatch_table
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     dispatch_table = _table
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
+            _load_home(obj)
+        return super().reducer_override(obj)
+
+
+def _load_home(obj: Any) -> None:
+    """Import the module that a class or function says it is of, if it can be.
+
+    Compiled types often name another module than the one that was imported to get at them
+    (`_decimal.Decimal` is `decimal.Decimal`). Once it is loaded, they go by reference.
+    """
+    home = getattr(obj, "__module__", None)
+    if isinstance(home, str) and home not in sys.modules:
+        with contextlib.suppress(Exception):
+            importlib.import_module(home)
 
 
 def dumps_by_value(value: object, take: Callable[[Any], object] | None = None) -> bytes:

@@ -31,6 +31,7 @@ def work(worker: Worker) -> None:
     catch_signal(slot)
     set_current = current.set
     read = _pickle.loads
+    args: tuple[Any, ...] | None = None
     while True:
         try:
             item = take(None)
@@ -67,7 +68,7 @@ def work(worker: Worker) -> None:
                 lifecycle.reply(request, result)
             except BaseException as error:  # noqa: BLE001 - whatever it is, its caller is told
                 slot.running = None
-                lifecycle.raised(cell, name, request, error)
+                lifecycle.raised(cell, name, request, error, unread=args is None)
             request.finish()
             args = kwargs = result = data = buffers = request = None
         except Interrupted:

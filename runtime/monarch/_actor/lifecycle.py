@@ -91,8 +91,12 @@ def reply(request: Request, value: object) -> None:
         request.reply(OK, data, buffers)
 
 
-def raised(cell: Cell, name: str, request: Request, error: BaseException) -> None:
-    """An endpoint raised: tell its caller, or else fail the actor."""
+def raised(
+    cell: Cell, name: str, request: Request, error: BaseException, *, unread: bool = False
+) -> None:
+    """An endpoint raised, or its arguments cannot be read: tell its caller, or fail the actor."""
+    if unread:
+        error = searched(error)
     if isinstance(error, Interrupted):
         if request.wants_reply and not request.replied:
             request.reply(CANCELLED, b"", None)
@@ -148,18 +152,22 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
 
 def _unmade(request: Request, error: Exception) -> None:
     """The class or the arguments of an actor cannot be unpickled here."""
-    import sys  # noqa: PLC0415 - only on the way out
+    from monarch._actor.actor import Actor  # noqa: PLC0415 - only on the way out
 
-    from monarch._actor.actor import Actor  # noqa: PLC0415
-
-    if isinstance(error, ImportError):
-        error.add_note(f"searched: {', '.join(sys.path)}")
-        text = f"{error}; its process searched {', '.join(path or '.' for path in sys.path)}"
-        found: Exception = type(error)(text, name=error.name)
-        error = found.with_traceback(error.__traceback__)
     info = ("?", 0, "?", None, (request.sender_proc, request.sender), "")
     cell = Cell(request.actor, Actor, info, request.rank, request.extent)
-    fail(cell, "__init__", error, "init", request)
+    fail(cell, "__init__", searched(error), "init", request)
+
+
+def searched(error: BaseException) -> BaseException:
+    """An error of unpickling; where a module is missing, it says where it was looked for."""
+    if not isinstance(error, ImportError):
+        return error
+    import sys  # noqa: PLC0415 - only on the way out
+
+    places = ", ".join(path or "." for path in sys.path)
+    found = type(error)(f"{error}; this process searched {places}", name=error.name)
+    return found.with_traceback(error.__traceback__)
 
 
 def fail(

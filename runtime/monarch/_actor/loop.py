@@ -116,6 +116,10 @@ class _Server:
             return
         try:
             args, kwargs = loads(data, buffers)
+        except Exception as error:  # noqa: BLE001 - its caller is told
+            self._raised(cell, name, request, lifecycle.searched(error))  # type: ignore[arg-type]
+            return
+        try:
             if method.asynchronous:
                 self._begin(cell, name, method, bound(*args, **kwargs), request)  # type: ignore[arg-type]
                 return
