@@ -258,6 +258,10 @@ void bind_inbox(nb::module_& module) {
   inboxes
       .def_prop_ro("id", [](const PyInbox& self) { return self.inbox->id; })
       .def_prop_ro("expected", [](const PyInbox& self) { return self.inbox->expected; })
+      .def_prop_rw(
+          "fail_fast", [](const PyInbox& self) { return self.inbox->fail_fast; },
+          [](PyInbox& self, bool on) { self.engine->set_fail_fast(*self.inbox, on); },
+          "Whether one answer that is no value ends every wait for more of them.")
       .def_prop_ro("arrived", [](const PyInbox& self) { return self.engine->arrived(*self.inbox); })
       .def(
           "wait",

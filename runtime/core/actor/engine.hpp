@@ -197,6 +197,7 @@ class Engine {
   [[nodiscard]] Waited wait(Inbox& inbox, std::size_t count, std::optional<base::Instant> deadline);
   [[nodiscard]] std::optional<Arrival> arrival(const Inbox& inbox, std::size_t index);
   [[nodiscard]] std::optional<Arrival> take(Inbox& inbox);
+  void set_fail_fast(Inbox& inbox, bool on);
   [[nodiscard]] std::size_t arrived(const Inbox& inbox);
   [[nodiscard]] std::vector<std::uint32_t> missing(const Inbox& inbox);
   [[nodiscard]] bool subscribe(Inbox& inbox, Worker& worker, std::size_t count, Token token);

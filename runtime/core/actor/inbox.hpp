@@ -54,8 +54,13 @@ struct Inbox {
 
   std::vector<Waiter*> waiters;
   std::vector<Subscription> subscriptions;
+  bool fail_fast = false;  // one bad answer ends the waiting for all
+  bool broken = false;     // there was one
   std::uint32_t beats = 0;  // of the heart, all the while it was waited for
 
+  [[nodiscard]] bool has(std::size_t count) const noexcept {
+    return arrived >= count || (fail_fast && broken);
+  }
   [[nodiscard]] bool awaited() const noexcept { return !waiters.empty() || !subscriptions.empty(); }
 };
 

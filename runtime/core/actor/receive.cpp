@@ -147,6 +147,7 @@ void Engine::arrive(std::uint64_t id, Arrival arrival) {
     if (!credit_waiters_.empty()) credit_came();
   }
   ++inbox->arrived;
+  inbox->broken = inbox->broken || arrival.status != 0;
   if (!inbox->closed) inbox->arrivals.push(std::move(arrival));
   if (inbox->arrived == inbox->expected || inbox->once) inboxes_.erase(id);
   settle(*inbox);
@@ -156,7 +157,7 @@ void Engine::settle(Inbox& inbox) {
   for (Waiter* waiter : inbox.waiters) notify(*waiter);
   if (inbox.subscriptions.empty()) return;
   std::erase_if(inbox.subscriptions, [&](const Subscription& subscription) {
-    if (inbox.arrived < subscription.count) return false;
+    if (!inbox.has(subscription.count)) return false;
     subscription.worker->tokens.push(subscription.token);
     wake_worker(*subscription.worker);
     return true;
@@ -252,6 +253,11 @@ std::optional<Arrival> Engine::take(Inbox& inbox) {
   return inbox.arrivals.pop();
 }
 
+void Engine::set_fail_fast(Inbox& inbox, bool on) {
+  const Lock lock(mutex_);
+  inbox.fail_fast = on;
+}
+
 std::size_t Engine::arrived(const Inbox& inbox) {
   const Lock lock(mutex_);
   return inbox.arrived;
@@ -268,7 +274,7 @@ std::vector<std::uint32_t> Engine::missing(const Inbox& inbox) {
 
 bool Engine::subscribe(Inbox& inbox, Worker& worker, std::size_t count, Token token) {
   const Lock lock(mutex_);
-  if (inbox.arrived >= count) return true;
+  if (inbox.has(count)) return true;
   inbox.subscriptions.push_back({&worker, count, token});
   flush_all();
   return false;

@@ -15,6 +15,7 @@ constexpr base::Duration kSlice = std::chrono::milliseconds(200);
 constexpr base::Duration kFlushDelay = std::chrono::microseconds(150);
 constexpr base::Duration kStuck = std::chrono::milliseconds(100);
 constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
+constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
 constexpr int kQuietTicks = 20;  // before the caretaker stops looking
 constexpr std::size_t kMostWorkers = 4096;
 
@@ -193,12 +194,12 @@ void Engine::dispatch(const std::vector<net::Ready>& events) {
 Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant> deadline) {
   thread_local Waiter waiter;
   Lock lock(mutex_);
-  if (inbox.arrived >= count) return Waited::kDone;
+  if (inbox.has(count)) return Waited::kDone;
   Worker* const worker = worker_of_this_thread();
   if (worker != nullptr) worker->blocked = true;
   inbox.waiters.push_back(&waiter);
   const Waited waited = wait_for(
-      lock, waiter, deadline, [&] { return inbox.arrived >= count; }, followers_);
+      lock, waiter, deadline, [&] { return inbox.has(count); }, followers_);
   std::erase(inbox.waiters, &waiter);
   if (worker != nullptr) worker->blocked = false;
   return waited;
@@ -345,11 +346,15 @@ void Engine::caretaker() {
   Lock lock(mutex_);
   std::uint64_t seen = polls_;
   int quiet = 0;
+  base::Duration tick = k_tick;
   while (!stopping_) {
     sweep(lock);
     base::Instant now = clock_.now();
     std::optional<base::Instant> due = run_timers(now);
+    // Where threads poll by themselves it looks ever less often: a tick costs all processes.
+    tick = std::min(tick * 2, kLongestTick);
     if (lead_ == Lead::kFree && polls_ == seen) {
+      tick = k_tick;
       if (!idle_.empty()) {
         idle_.front()->condition.notify_one();
       } else {
@@ -378,7 +383,7 @@ void Engine::caretaker() {
       caretaker_deep_ = false;
       quiet = 0;
     } else {
-      caretaker_condition_.wait_until(lock, now + (flush_armed_ ? kFlushDelay : k_tick));
+      caretaker_condition_.wait_until(lock, now + (flush_armed_ ? kFlushDelay : tick));
     }
   }
 }

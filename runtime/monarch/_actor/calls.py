@@ -145,10 +145,12 @@ class AllFuture(CallFuture[R]):
         self._seen = 0
         self._values: list[Any] = [None] * inbox.expected
         self._errors: dict[int, BaseException] | None = {} if endpoint._collect else None
+        if not endpoint._collect:
+            inbox.fail_fast = True
 
     def _wants(self) -> tuple[Inbox, int] | None:
-        # One more than was seen: an error of one rank is the outcome, though others still run.
-        return (self._inbox, self._seen + 1) if self._seen < len(self._values) else None
+        # An error of one rank is the outcome, though others still run: the inbox does not wait then.
+        return (self._inbox, len(self._values)) if self._seen < len(self._values) else None
 
     def _advance(self) -> None:
         with settling:
