@@ -49,6 +49,7 @@ PYTHON_TOP = {
     "mesh",
     "supervision",
     "job",
+    "spmd",
     "tensor",
     "rdma",
     "gpu",

@@ -15,6 +15,8 @@ __all__ = [
     "DeadlockError",
     "FrameError",
     "GpuError",
+    "JobError",
+    "JobStateError",
     "LinkError",
     "MonarchError",
     "RemoteError",
@@ -80,6 +82,14 @@ class AddressError(MonarchError, ValueError):
 
 class UnsupportedAddressError(AddressError, NotImplementedError):
     """An address of a kind that this release does not serve."""
+
+
+class JobError(MonarchError, RuntimeError):
+    """A job whose hosts cannot be had, or are gone."""
+
+
+class JobStateError(JobError, ValueError):
+    """A job's state file that cannot be written or read."""
 
 
 class LinkError(MonarchError, ConnectionError):

@@ -20,9 +20,14 @@ EXAMPLES = {
     "RuntimeLibraryError": errors.RuntimeLibraryError("what"),
     "GpuError": errors.GpuError("what", "no_device", "counting"),
     "FrameError": errors.FrameError("limit", "what"),
+    "RemoteError": errors.RemoteError("some.Error", "what", "why"),
+    "StoppedError": errors.StoppedError("what"),
+    "ActorError": errors.ActorError(ValueError("what"), "said", "formatted"),
     "SecretError": errors.SecretError("what"),
     "AddressError": errors.AddressError("what"),
     "UnsupportedAddressError": errors.UnsupportedAddressError("what"),
+    "JobError": errors.JobError("what"),
+    "JobStateError": errors.JobStateError("what"),
     "LinkError": errors.LinkError("secret", "what"),
 }
 
@@ -38,7 +43,7 @@ def test_errors_share_a_root_and_survive_pickling_and_copying(name):
     for other in (pickle.loads(pickle.dumps(error)), copy.copy(error)):  # noqa: S301 - made here
         assert type(other) is type(error)
         assert str(other) == str(error)
-        assert vars(other) == vars(error)
+        assert repr(vars(other)) == repr(vars(error))
 
 
 def test_messages_are_for_people_and_codes_for_programs():
@@ -61,6 +66,8 @@ def test_messages_are_for_people_and_codes_for_programs():
         ("SecretError", OSError),
         ("AddressError", ValueError),
         ("UnsupportedAddressError", NotImplementedError),
+        ("JobError", RuntimeError),
+        ("JobStateError", ValueError),
         ("LinkError", ConnectionError),
     ],
 )

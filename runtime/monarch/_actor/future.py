@@ -181,6 +181,9 @@ class Done(Future[R]):
         else:
             self._set(value)
 
+    def _wants(self) -> tuple[Inbox, int] | None:
+        return None
+
 
 class Pending(Future[R]):
     """A future of one inbox: `settle(inbox)` gives the value once `count` replies are there."""

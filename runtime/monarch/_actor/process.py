@@ -311,6 +311,18 @@ def running_process() -> Process | None:
     return _process
 
 
+def start_program(proc: int | None) -> Process:
+    """Begin the runtime in a program that is to have this proc id; None for any.
+
+    Raises:
+        RuntimeError: it has begun already.
+
+    """
+    if _process is not None:
+        raise RuntimeError("the runtime is in use already in this process")
+    return _make(proc, None)
+
+
 def start_proc(proc: int, parent: int, fd: int | None) -> Process:
     """Begin the runtime in a child process, whose link to its parent is the descriptor.
 

@@ -80,7 +80,7 @@ class Gate:
         self._secret = secret
         self._watch = watch
         self._unwatch = unwatch
-        self._role = role
+        self.role = role  # that this process has in links that others ask for
         self._roles = roles
         self._linked = linked
         self._doors: list[Door] = []
@@ -121,7 +121,7 @@ class Gate:
         the link, `done(peer, LinkError)` why there is none.
         """
         until = time.monotonic() + seconds
-        self._ask(Dial(address, peer, self._role if role is None else role, until, done))
+        self._ask(Dial(address, peer, self.role if role is None else role, until, done))
 
     def connect(
         self, address: Address, *, peer: int = 0, role: int | None = None, seconds: float
@@ -299,7 +299,7 @@ class Gate:
                 self._secret(),
                 self._own,
                 sockets.channel(sock.getsockname()),
-                role=self._role,
+                role=self.role,
                 roles=self._roles,
             )
             end = time.monotonic() + handshake.SECONDS

@@ -11,6 +11,7 @@ import errno
 import os
 import stat
 
+from monarch import config
 from monarch.errors import SecretError
 
 TYPE_CHECKING = False
@@ -73,7 +74,7 @@ def current() -> Secret:
     global _current  # noqa: PLW0603 - one secret a process, inherited over a fork
     if _current is None:
         handed = os.environ.pop(FD_VARIABLE, None)
-        given = os.environ.get(FILE_VARIABLE)
+        given = config.value("secret_file")
         if handed is not None:
             _current = adopt(_number(handed))
         elif given:

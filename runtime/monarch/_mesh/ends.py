@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 
 from monarch import config
-from monarch._actor.future import Combined, Pending
+from monarch._actor.future import Pending
 from monarch._actor.process import process
 from monarch._actor.replies import OK
 from monarch._mesh import placement as placements
@@ -27,29 +27,16 @@ __all__ = ["stop_procs", "when_ended"]
 
 def stop_procs(procs: Placement, reason: str, title: str) -> Future[None]:
     """End the processes of a mesh that this process spawned; the mesh is stopped from here on."""
-    here = process().id
-    request = procs.request
     limit: float = config.value("mesh_terminate_timeout")
-    by_host: dict[int, list[int]] = {}
-    for rank, ref in procs.refs.items():
-        by_host.setdefault(request.host(rank).proc, []).append(ref.id)
     procs.stop(reason)
-    asked: list[Future[Any]] = []
-    for host, ids in by_host.items():
-        if host == here:
-            asked.append(when_ended(ids, _nothing, f"{title} to stop"))
-            local.stop(ids, reason, limit)
-        else:
-            asked.append(process().asking(host, "stop_procs", (ids, reason, limit)))
+    ids = [ref.id for ref in procs.refs.values()]
 
-    def done(_all: list[Any]) -> None:
+    def done(_inbox: Inbox) -> None:
         placements.disown(procs)
 
-    return Combined(asked, done)
-
-
-def _nothing(_inbox: Inbox) -> None:
-    return None
+    ended = when_ended(ids, done, f"{title} to stop")
+    local.stop(ids, reason, limit)
+    return ended
 
 
 class _Waiters:

@@ -7,6 +7,7 @@ from monarch._actor.future import Combined, Done
 from monarch._actor.process import process
 from monarch._mesh import spawning
 from monarch._mesh.proc_mesh import ProcMesh
+from monarch._proc import agent
 from monarch._shape import MeshTrait, Region, Shape, Slice
 
 TYPE_CHECKING = False
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from monarch._shape import Extent, Point
 
 __all__ = ["HostMesh", "HostRef", "host_of"]
+
+assert agent  # noqa: S101 - who holds hosts may be asked for processes
 
 
 class HostRef:
@@ -38,6 +41,11 @@ class HostRef:
         self.address = address
         self.name = name
         self.node = node
+
+    def reached(self) -> Future[Any]:
+        """A future that is done once the host has answered."""
+        here = process()
+        return Done(None) if self.proc == here.id else here.asking(self.proc, "host", None)
 
     def __reduce__(self) -> tuple[object, ...]:
         return HostRef, (self.proc, self.address, self.name, self.node)
@@ -127,11 +135,7 @@ class HostMesh(MeshTrait):
     def initialized(self) -> Future[bool]:
         """True once the hosts can be reached."""
         self._check_running("initialized")
-        here = process()
-        asked = [
-            here.asking(host.proc, "here", None) for host in self._refs() if host.proc != here.id
-        ]
-        return Combined(asked, lambda _names: True) if asked else Done(True)
+        return Combined([host.reached() for host in self._refs()], lambda _names: True)
 
     def with_python_executable(self, python_executable: str) -> HostMesh:
         """The same hosts, with another interpreter for the processes that are spawned on them."""

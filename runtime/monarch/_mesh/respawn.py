@@ -41,7 +41,7 @@ def respawn(placement: Placement, ranks: Sequence[int]) -> Future[None]:
     if not ranks:
         return Done(None)
     here = process()
-    local.spawner().kill([placement.refs[rank].id for rank in ranks])
+    local.kill([placement.refs[rank].id for rank in ranks])
     spawning.start_again(placement, ranks)
     news = placements.news(placement, ranks)
     told = [here.asking(one, "placement", news) for one in placement.holders]

@@ -142,18 +142,14 @@ def _outlived(placement: Placement) -> None:
 
 
 def _ask(request: Request, refs: Iterable[ProcRef]) -> None:
-    here = process()
+    from monarch._proc import local  # noqa: PLC0415 - a proc that spawns none does without
+
     by_host: dict[int, list[ProcSpec]] = {}
     for ref in refs:
         spec = request.spec(ref.rank, ref.id, ref.incarnation)
         by_host.setdefault(request.host(ref.rank).proc, []).append(spec)
     for host, specs in by_host.items():
-        if host == here.id:
-            from monarch._proc import local  # noqa: PLC0415 - a proc that spawns none does without
-
-            local.spawner().spawn(specs)
-        else:
-            here.tell(host, "spawn", [spec.values() for spec in specs])
+        local.spawn(host, specs)
 
 
 def _sizes(hosts: HostMesh, per_host: dict[str, int]) -> dict[str, int]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 _FLAGS = (
     ("isolated", "-I"),
     ("ignore_environment", "-E"),
@@ -24,8 +28,8 @@ _START = (
 )
 
 
-def command(module: str, executable: str | None = None) -> list[str]:
-    """Arguments that run `main` of a module of ours in a fresh interpreter.
+def command(module: str, executable: str | None = None, arguments: Sequence[str] = ()) -> list[str]:
+    """A command line that runs `main` of a module of ours in a fresh interpreter.
 
     Raises:
         RuntimeError: the interpreter does not know its own path (it is embedded).
@@ -45,4 +49,5 @@ def command(module: str, executable: str | None = None) -> list[str]:
     for name, value in sys._xoptions.items():  # noqa: SLF001 - documented, for this very use
         found.append(f"-X{name}" if value is True else f"-X{name}={value}")
     parts = [os.path.abspath(folder) for folder in sys.modules["monarch"].__path__]
-    return [*found, "-c", _START.format(module), "\n".join(parts), os.path.dirname(parts[0])]
+    start = _START.format(module)
+    return [*found, "-c", start, *arguments, "\n".join(parts), os.path.dirname(parts[0])]

@@ -1,4 +1,4 @@
-"""The processes that this process starts on its own host."""
+"""The processes that this process starts, on its own host or by another's host agent."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from _thread import allocate_lock
 from monarch import config
 from monarch._actor.actor import Actor, needs_loop
 from monarch._actor.process import process
+from monarch._proc import hosts
 from monarch._proc.spawner import Spawner
 
 TYPE_CHECKING = False
@@ -19,7 +20,20 @@ if TYPE_CHECKING:
     from monarch._proc.boards import Running
     from monarch._proc.spec import ExitReport, ProcSpec
 
-__all__ = ["end_now", "kill", "listen", "lives", "pid", "running", "spawner", "stop"]
+__all__ = [
+    "announce",
+    "end_now",
+    "kill",
+    "listen",
+    "lives",
+    "note_exit",
+    "note_started",
+    "pid",
+    "running",
+    "spawn",
+    "spawner",
+    "stop",
+]
 
 _BY_VALUE = "monarch._actor.by_value"
 _LOOP = "asyncio"
@@ -69,14 +83,28 @@ def listen(
         _on_spawn.append(on_spawn)
 
 
+def spawn(host: int, specs: Sequence[ProcSpec]) -> None:
+    """Ask for processes, without waiting for them, here or from another host's agent.
+
+    Raises:
+        OSError: this process has no descriptors left for their links; none was started.
+
+    """
+    if host == process().id:
+        spawner().spawn(specs)
+    else:
+        hosts.spawn(host, specs)
+
+
 def lives(proc: int) -> bool:
-    """Whether a process was asked for here and its end is not known yet."""
-    return _spawner is not None and _spawner.lives(proc)
+    """Whether a process was asked for by this one and its end is not known yet."""
+    return (_spawner is not None and _spawner.lives(proc)) or hosts.lives(proc)
 
 
 def pid(proc: int) -> int | None:
-    """The pid of a process started here, as long as it runs."""
-    return None if _spawner is None else _spawner.pid(proc)
+    """The pid of a process that this one asked for, as long as it runs."""
+    found = None if _spawner is None else _spawner.pid(proc)
+    return hosts.pid(proc) if found is None else found
 
 
 def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
@@ -84,7 +112,9 @@ def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
 
     What is left of them after `timeout` seconds is killed. Their ends are told as any other's.
     """
-    found = [proc for proc in procs if lives(proc)]
+    wanted = list(procs)
+    hosts.stop(wanted, reason, timeout)
+    found = [proc for proc in wanted if _spawner is not None and _spawner.lives(proc)]
     if not found:
         return
     here = process()
@@ -95,19 +125,37 @@ def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
 
 def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     """Kill processes with everything they have started; their ends are told as `expected`."""
+    wanted = list(procs)
+    hosts.kill(wanted, expected=expected)
     if _spawner is not None:
-        _spawner.kill(procs, expected=expected)
+        _spawner.kill(wanted, expected=expected)
 
 
 def running(proc: int) -> list[Running]:
-    """What a process started here is handling, the oldest first; once it has ended, what it was."""
-    return [] if _spawner is None else _spawner.running(proc)
+    """What a process is handling, the oldest first; once it has ended, what it was."""
+    found = [] if _spawner is None else _spawner.running(proc)
+    return found or hosts.running(proc)
 
 
 def end_now() -> None:
     """Kill all processes that this one has started, and return when they are gone."""
     if _spawner is not None:
         _spawner.close(_KILL_S)
+
+
+def announce(specs: Sequence[ProcSpec]) -> None:
+    """Tell those that listen of processes that are about to be asked for elsewhere."""
+    _each(_on_spawn)(specs)
+
+
+def note_started(proc: int, number: int) -> None:
+    """Tell those that listen of a process that has started elsewhere, with this pid."""
+    _each(_on_started)(proc, number)
+
+
+def note_exit(report: ExitReport) -> None:
+    """Tell those that listen of a process that has ended elsewhere."""
+    _each(_on_exit)(report)
 
 
 def _made(here: Process) -> Spawner:

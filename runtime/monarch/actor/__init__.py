@@ -27,12 +27,26 @@ from monarch._shape.value_mesh import ValueMesh
 from monarch._supervision.service import unhandled_fault_hook
 from monarch.errors import ActorCrashError, ActorError, DeadlockError, SupervisionError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from monarch._job.attach import attach, attach_to_workers
+    from monarch._job.bootstrap import default_bootstrap_cmd
+    from monarch._job.from_config import hosts_from_config
+    from monarch._job.worker import (
+        run_worker_loop_forever,
+        run_worker_loop_until_shutdown,
+        start_worker_loop_forever,
+    )
+    from monarch._link.channel_transport import ChannelTransport
+    from monarch._link.transport import enable_transport
+
 __all__ = [
     "Accumulator",
     "Actor",
     "ActorCrashError",
     "ActorError",
     "Channel",
+    "ChannelTransport",
     "Context",
     "DeadlockError",
     "Endpoint",
@@ -47,16 +61,52 @@ __all__ = [
     "SupervisionError",
     "ValueMesh",
     "as_endpoint",
+    "attach",
+    "attach_to_workers",
     "concurrent_endpoint",
     "context",
     "current_actor_name",
     "current_rank",
     "current_size",
+    "default_bootstrap_cmd",
+    "enable_transport",
     "endpoint",
     "get_or_spawn_controller",
+    "hosts_from_config",
+    "run_worker_loop_forever",
+    "run_worker_loop_until_shutdown",
     "send",
     "shutdown_context",
+    "start_worker_loop_forever",
     "this_host",
     "this_proc",
     "unhandled_fault_hook",
 ]
+
+# Where names are that few programs use: each is imported when it is asked for.
+_LATER = {
+    "ChannelTransport": "monarch._link.channel_transport",
+    "attach": "monarch._job.attach",
+    "attach_to_workers": "monarch._job.attach",
+    "default_bootstrap_cmd": "monarch._job.bootstrap",
+    "enable_transport": "monarch._link.transport",
+    "hosts_from_config": "monarch._job.from_config",
+    "run_worker_loop_forever": "monarch._job.worker",
+    "run_worker_loop_until_shutdown": "monarch._job.worker",
+    "start_worker_loop_forever": "monarch._job.worker",
+}
+
+
+def __getattr__(name: str) -> object:
+    module = _LATER.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415 - few programs need one of these
+
+    found: object = getattr(import_module(module), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

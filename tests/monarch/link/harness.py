@@ -30,12 +30,20 @@ class Links:
         sock = socket.socket(fileno=fd)
         sock.settimeout(20)
         with self.made:
-            assert peer not in self.links, "two links to one peer"
+            assert not self.has_link(peer), "two links to one peer"
             self.links[peer] = sock
             self.made.notify_all()
 
     def has_link(self, peer):
-        return peer in self.links
+        sock = self.links.get(peer)
+        if sock is None:
+            return False
+        poller = select.poll()
+        poller.register(sock, select.POLLIN)
+        if poller.poll(0) and sock.recv(1, socket.MSG_PEEK) == b"":
+            self.links.pop(peer).close()
+            return False
+        return True
 
     def watch(self, fd, handler):
         with self._lock:

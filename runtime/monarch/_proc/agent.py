@@ -1,0 +1,94 @@
+"""What a process does for others: it starts processes on its host, tells of them and ends them.
+
+They belong to who asked for them, and end with it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from monarch._actor.process import at_start, process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from monarch._actor.process import Process
+    from monarch._proc.spec import ExitReport
+
+__all__ = ["asked_by"]
+
+GRACE = 0.5  # seconds that processes get to end when who asked for them is gone
+
+_askers: dict[int, int] = {}  # by process, who asked for it
+_serving: Process | None = None
+
+
+def asked_by(client: int) -> list[int]:
+    """The processes that another one asked for here and whose end is not known yet."""
+    return [proc for proc, other in _askers.items() if other == client]
+
+
+def _spawn(client: int, values: list[tuple[Any, ...]]) -> None:
+    from monarch._proc import local  # noqa: PLC0415 - most processes are asked for none
+    from monarch._proc.spec import ExitReport, ProcSpec  # noqa: PLC0415
+
+    global _serving  # noqa: PLW0603 - listens once
+    here = process()
+    if _serving is not here:
+        _serving = here
+        local.listen(on_started=_started, on_exit=_ended)
+    specs = [ProcSpec.from_values(each) for each in values]
+    for spec in specs:
+        _askers[spec.id] = client
+    try:
+        local.spawner().spawn(specs)
+    except (OSError, RuntimeError, ValueError) as error:
+        for spec in specs:
+            _ended(ExitReport(spec.id, 0, reason=f"{type(error).__name__}: {error}"))
+
+
+def _stop(_client: int, body: tuple[list[int], str, float]) -> None:
+    from monarch._proc import local  # noqa: PLC0415 - as above
+
+    local.stop(*body)
+
+
+def _kill(_client: int, body: tuple[list[int]]) -> None:
+    from monarch._proc import local  # noqa: PLC0415 - as above
+
+    local.kill(*body)
+
+
+def _started(proc: int, pid: int) -> None:
+    client = _askers.get(proc)
+    if client is not None:
+        process().tell(client, "proc_started", (proc, pid))
+
+
+def _ended(report: ExitReport) -> None:
+    client = _askers.pop(report.proc, None)
+    if client is not None:
+        process().tell(client, "proc_ended", report.as_dict())
+
+
+def _client_lost(client: int) -> None:
+    found = asked_by(client)
+    if found:
+        from monarch._proc import local  # noqa: PLC0415 - as above
+
+        for proc in found:
+            del _askers[proc]
+        local.stop(found, "the program that asked for it is gone", GRACE)
+
+
+def _listen(here: Process) -> None:
+    here.on("spawn", _spawn)
+    here.on("stop_procs", _stop)
+    here.on("kill_procs", _kill)
+    here.on("host", lambda _client, _body: os.uname().nodename)
+    here.on_link_lost(_client_lost)
+
+
+at_start(_listen)
+os.register_at_fork(after_in_child=_askers.clear)

@@ -1,0 +1,140 @@
+"""Processes that this one has others start: asked for on another host, told of, and ended there."""
+
+from __future__ import annotations
+
+import os
+from _thread import allocate_lock
+
+from monarch._actor.process import at_start, process
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from typing import Any
+
+    from monarch._actor.process import Process
+    from monarch._proc.spec import ProcSpec
+
+__all__ = ["host_of", "kill", "lives", "on_host_lost", "pid", "spawn", "stop"]
+
+_lock = allocate_lock()
+_hosts: dict[int, int] = {}  # by process, the one that starts it; both until its end is told
+_pids: dict[int, int] = {}
+_lost: dict[int, list[Callable[[], object]]] = {}
+
+
+def spawn(host: int, specs: Sequence[ProcSpec]) -> None:
+    """Ask the host agent `host` for processes, without waiting for them."""
+    from monarch._proc import local  # noqa: PLC0415 - it imports this module
+
+    with _lock:
+        for spec in specs:
+            _hosts[spec.id] = host
+    local.announce(specs)
+    process().tell(host, "spawn", [spec.values() for spec in specs])
+
+
+def host_of(proc: int) -> int | None:
+    """The host agent that was asked for a process, None for others and once its end is known."""
+    return _hosts.get(proc)
+
+
+def lives(proc: int) -> bool:
+    """Whether a process was asked for elsewhere and its end is not known yet."""
+    return proc in _hosts
+
+
+def pid(proc: int) -> int | None:
+    """The pid of a process started elsewhere, as long as it runs."""
+    return _pids.get(proc)
+
+
+def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
+    """Have processes end in order, and killed after `timeout` seconds."""
+    _order("stop_procs", procs, reason, timeout)
+
+
+def kill(procs: Iterable[int]) -> None:
+    """Have processes killed with everything they have started."""
+    _order("kill_procs", procs)
+
+
+def on_host_lost(host: int, handler: Callable[[], object]) -> None:
+    """Call `handler()` once when the link to a host agent ends; in the control thread."""
+    with _lock:
+        _lost.setdefault(host, []).append(handler)
+
+
+def _order(kind: str, procs: Iterable[int], *more: Any) -> None:
+    by_host: dict[int, list[int]] = {}
+    for proc in procs:
+        host = _hosts.get(proc)
+        if host is not None:
+            by_host.setdefault(host, []).append(proc)
+    for host, found in by_host.items():
+        process().tell(host, kind, (found, *more))
+
+
+def _started(_host: int, body: tuple[int, int]) -> None:
+    from monarch._proc import local  # noqa: PLC0415 - it imports this module
+
+    proc, number = body
+    if proc in _hosts:
+        _pids[proc] = number
+        local.note_started(proc, number)
+
+
+def _ended(_host: int, body: dict[str, Any]) -> None:
+    from monarch._proc import local  # noqa: PLC0415 - it imports this module
+    from monarch._proc.spec import ExitReport  # noqa: PLC0415 - only where there are such
+
+    report = ExitReport(**body)
+    with _lock:
+        known = _hosts.pop(report.proc, None) is not None
+        _pids.pop(report.proc, None)
+    if known:
+        local.note_exit(report)
+
+
+def _host_lost(host: int) -> None:
+    """Without their host agent, its processes have no parent, and end."""
+    with _lock:
+        handlers = _lost.pop(host, [])
+        gone = [proc for proc, found in _hosts.items() if found == host]
+    if gone:
+        from time import time  # noqa: PLC0415 - only on the way out
+
+        for proc in gone:
+            reason = f"its host agent, process {host:016x}, is gone"
+            _ended(
+                host, {"proc": proc, "pid": _pids.get(proc, 0), "time": time(), "reason": reason}
+            )
+    for handler in handlers:
+        handler()
+
+
+def _listen(here: Process) -> None:
+    here.on("proc_started", _started)
+    here.on("proc_ended", _ended)
+    here.on_link_lost(_host_lost)
+    here.at_exit(_leave)
+
+
+def _leave() -> None:
+    """The program ends: what it has others run ends with it, in order as far as there is time."""
+    for host in set(_hosts.values()):
+        found = [proc for proc, other in _hosts.items() if other == host]
+        process().tell(host, "stop_procs", (found, "the program has ended", 0.5))
+
+
+def _forget() -> None:
+    """In a fork of this process: what was asked for is the parent's."""
+    global _lock  # noqa: PLW0603 - as above
+    _lock = allocate_lock()
+    _hosts.clear()
+    _pids.clear()
+    _lost.clear()
+
+
+at_start(_listen)
+os.register_at_fork(after_in_child=_forget)

@@ -1,0 +1,25 @@
+"""Jobs: where hosts come from, and how a program finds them again."""
+
+from __future__ import annotations
+
+from monarch._job.command import exec_command
+from monarch._job.current import load_current_job, set_current_job
+from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, job_load, job_loads
+from monarch._job.local import LocalJob
+from monarch._job.process import ProcessJob
+from monarch.errors import JobError, JobStateError
+
+__all__ = [
+    "DEFAULT_JOB_PATH",
+    "JobError",
+    "JobState",
+    "JobStateError",
+    "JobTrait",
+    "LocalJob",
+    "ProcessJob",
+    "exec_command",
+    "job_load",
+    "job_loads",
+    "load_current_job",
+    "set_current_job",
+]

@@ -1,0 +1,347 @@
+"""Worker loops and clients that attach to them: either first, one after the other, refused ones."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import stat
+import subprocess
+import uuid
+
+import pytest
+
+from monarch import config
+from monarch._link.address import proc_of_name
+from monarch.actor import (
+    attach_to_workers,
+    enable_transport,
+    run_worker_loop_forever,
+    run_worker_loop_until_shutdown,
+    start_worker_loop_forever,
+)
+from monarch.errors import AddressError, LinkError, UnsupportedAddressError
+from tests.monarch.job.programs import Who, children, gone, start
+
+_FOREVER = """
+import sys
+from monarch.actor import run_worker_loop_forever
+run_worker_loop_forever(address=sys.argv[1], ca="trust_all_connections")
+"""
+_UNTIL = """
+import sys
+from monarch.actor import run_worker_loop_until_shutdown
+run_worker_loop_until_shutdown(address=sys.argv[1], ca="trust_all_connections")
+print("returned")
+"""
+_BACKGROUND = """
+import sys
+from monarch.actor import start_worker_loop_forever
+future = start_worker_loop_forever(address=sys.argv[1], ca="trust_all_connections")
+print("reachable", flush=True)
+future.get()
+sys.stdin.read()
+"""
+_CLIENT = """
+import sys
+from monarch.actor import attach_to_workers
+from tests.monarch.job.programs import Who
+hosts = attach_to_workers(ca="trust_all_connections", workers=[sys.argv[1]])
+who = hosts.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+print(*who.pid.call().get(30).values(), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def address():
+    return f"ipc://@monarch-test-{uuid.uuid4().hex}"
+
+
+@pytest.fixture
+def worker(address):
+    """`worker(code)` starts a worker at `address`; it is ended with the test."""
+    made = []
+
+    def run(code=_FOREVER, at=address):
+        program = start(code, at)
+        made.append(program)
+        return program
+
+    yield run
+    for program in made:
+        program.kill()
+        program.communicate()
+
+
+def attached(*addresses, **options):
+    return attach_to_workers(ca="trust_all_connections", workers=list(addresses), **options)
+
+
+def pids_on(hosts, count=1):
+    procs = hosts.spawn_procs(per_host={"gpus": count})
+    return procs, list(procs.spawn("who", Who).pid.call().get(30).values())
+
+
+def test_processes_are_children_of_the_worker(worker, address):
+    program = worker()
+    hosts = attached(address)
+    assert dict(hosts.extent) == {"hosts": 1}
+    assert hosts.initialized.get(30) is True
+    _, pids = pids_on(hosts, 2)
+    assert set(pids) <= set(children(program.pid))
+    hosts.shutdown().get(30)
+    assert program.wait(30) == 0
+    assert gone(pids, 5)
+
+
+@pytest.mark.report("112")
+@pytest.mark.parametrize("first", ["worker", "client"])
+def test_either_may_start_first(worker, address, first):
+    if first == "worker":
+        worker()
+    hosts = attached(address)
+    ready = hosts.initialized
+    if first == "client":
+        assert not ready.done()
+        worker()
+    assert ready.get(60) is True
+    hosts.shutdown().get(30)
+
+
+@pytest.mark.report("83")
+def test_processes_end_with_their_client_and_the_next_client_is_served(worker, address):
+    program = worker()
+    client = start(_CLIENT, address)
+    pids = list(map(int, client.stdout.readline().split()))
+    assert len(pids) == 2
+    client.kill()
+    client.communicate()
+    assert gone(pids, 5)
+    assert program.poll() is None
+    hosts = attached(address)
+    _, more = pids_on(hosts)
+    assert not set(more) & set(pids)
+    program.terminate()
+    assert program.wait(30) == 0
+    assert gone(more, 5)
+
+
+@pytest.mark.report("83")
+def test_a_client_that_ends_in_order_takes_its_processes_along(worker, address):
+    worker()
+    client = start(_CLIENT, address)
+    pids = list(map(int, client.stdout.readline().split()))
+    client.communicate("")
+    assert client.returncode == 0
+    assert gone(pids, 5)
+
+
+def test_two_clients_at_once_keep_apart(worker, address):
+    worker()
+    other = start(_CLIENT, address)
+    theirs = list(map(int, other.stdout.readline().split()))
+    hosts = attached(address)
+    _, ours = pids_on(hosts)
+    other.kill()
+    other.communicate()
+    assert gone(theirs, 5)
+    assert not gone(ours, 0.1)
+    hosts.shutdown().get(30)
+
+
+@pytest.mark.report("116")
+def test_stop_frees_the_host_and_shutdown_ends_it(worker, address):
+    program = worker()
+    hosts = attached(address)
+    _, first = pids_on(hosts, 2)
+    hosts.stop().get(30)
+    assert gone(first, 5)
+    assert program.poll() is None
+    again = attached(address)
+    _, second = pids_on(again)
+    assert not set(first) & set(second)
+    again.shutdown().get(30)
+    assert program.wait(30) == 0
+    assert gone(second, 5)
+
+
+def test_until_shutdown_returns_to_the_program(worker, address):
+    program = worker(_UNTIL)
+    attached(address).shutdown().get(30)
+    assert program.communicate(timeout=30)[0] == "returned\n"
+    assert program.returncode == 0
+
+
+def test_in_the_background_a_shutdown_ends_the_program(worker, address):
+    program = worker(_BACKGROUND)
+    assert program.stdout.readline() == "reachable\n"
+    attached(address).shutdown().get(30)
+    assert program.wait(30) == 0
+
+
+def test_several_workers_are_one_mesh_in_their_order(worker, address):
+    programs = [worker(at=f"{address}-{i}") for i in range(3)]
+    hosts = attached(*(f"{address}-{i}" for i in range(3)))
+    procs = hosts.spawn_procs(per_host={"gpus": 2})
+    who = procs.spawn("who", Who)
+    pids = who.pid.call().get(30)
+    for rank, program in enumerate(programs):
+        here = {pids.item(hosts=rank, gpus=gpu) for gpu in range(2)}
+        assert here <= set(children(program.pid))
+    place = who.slice(hosts=1, gpus=0).place.call_one().get(30)
+    assert place == {}
+    hosts.shutdown().get(30)
+    assert [program.wait(30) for program in programs] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("where", ["tcp", "file", "alias", "name"])
+def test_every_kind_of_address_serves(worker, address, where, tmp_path, free_port):
+    text = {
+        "tcp": f"tcp://127.0.0.1:{free_port}",
+        "file": f"ipc://{tmp_path}/worker",
+        "alias": f"tcp://localhost:{free_port}@tcp://127.0.0.1:{free_port}",
+        "name": f"worker-0@{address}",
+    }[where]
+    worker(at=text)
+    hosts = attached(text)
+    assert hosts.initialized.get(30) is True
+    if where == "file":
+        assert stat.S_IMODE((tmp_path / "worker").stat().st_mode) == 0o600
+    if where == "name":
+        assert hosts._refs()[0].proc == proc_of_name("worker-0")
+    pids_on(hosts)
+    hosts.shutdown().get(30)
+    assert not (tmp_path / "worker").exists()
+
+
+@pytest.fixture
+def free_port():
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return sock.getsockname()[1]
+
+
+@pytest.mark.promise("X01")
+def test_a_client_with_another_secret_is_refused_and_told_so(worker, address, tmp_path):
+    program = worker()
+    secret = tmp_path / "secret"
+    secret.write_bytes(os.urandom(32))
+    secret.chmod(0o600)
+    client = start(
+        _CLIENT, address, variables={"MONARCH_SECRET_FILE": str(secret)}, stderr=subprocess.PIPE
+    )
+    _, errors = client.communicate(timeout=60)
+    assert client.returncode != 0
+    assert "holds another secret" in errors
+    assert str(secret) in errors
+    assert secret.read_bytes().hex() not in errors
+    assert program.poll() is None
+
+
+def test_a_worker_that_never_comes_is_named(address):
+    with config.configured(mesh_attach_config_timeout="50ms"):
+        hosts = attached(address, name="trainers")
+    with pytest.raises(LinkError, match=rf"trainers 0: nothing answers at {address}"):
+        hosts.initialized.get(30)
+    with pytest.raises(LinkError, match="Connection refused"):
+        hosts.spawn_procs()
+
+
+def test_a_lost_worker_takes_its_processes_along(worker, address):
+    program = worker()
+    hosts = attached(address)
+    procs, pids = pids_on(hosts, 2)
+    os.kill(program.pid, signal.SIGKILL)
+    assert gone(pids, 5)
+    procs.stop().get(30)
+
+
+def test_certificates_are_refused_until_they_mean_something(address):
+    for call in (
+        run_worker_loop_forever,
+        run_worker_loop_until_shutdown,
+        start_worker_loop_forever,
+    ):
+        for options in ({"ca": "/etc/ca.pem"}, {"ca": "trust_all_connections", "private_key": "k"}):
+            with pytest.raises(UnsupportedAddressError, match="TLS"):
+                call(address=address, **options)
+    with pytest.raises(NotImplementedError, match="TLS"):
+        attach_to_workers(ca=b"cert", workers=[address])
+
+
+@pytest.mark.parametrize("address", ["tcp://*:5000", "metatls://host:1", "tcp://10.1.1.1:5"])
+def test_addresses_off_this_host_are_refused_on_both_sides(address):
+    with pytest.raises(UnsupportedAddressError):
+        attached(address)
+    with pytest.raises(UnsupportedAddressError):
+        run_worker_loop_forever(address=address, ca="trust_all_connections")
+
+
+def test_no_worker_and_the_same_twice_are_refused(address):
+    with pytest.raises(ValueError, match="workers is empty"):
+        attached()
+    with pytest.raises(ValueError, match=r"workers\[1\] and workers\[0\] are both"):
+        attached(address, address)
+    with pytest.raises(AddressError):
+        attached("nonsense")
+
+
+def test_a_future_of_an_address_is_waited_for(worker, address):
+    from monarch._actor.future import Done  # noqa: PLC0415 - native code
+
+    worker()
+    hosts = attached(Done(address))
+    assert hosts.initialized.get(30) is True
+    hosts.shutdown().get(30)
+
+
+_TRANSPORT = """
+from monarch.actor import ChannelTransport, attach, enable_transport, this_host
+from monarch._actor.process import process
+enable_transport("tcp")
+enable_transport(ChannelTransport.TcpWithLocalhost)
+try:
+    enable_transport("ipc")
+except RuntimeError as error:
+    print("two" if "has one" in str(error) else error)
+print(process().address.rpartition(":")[0])
+enable_transport("tcp")
+try:
+    attach("ipc://@nothing")
+except RuntimeError as error:
+    print("late" if "too late" in str(error) else error)
+"""
+
+
+def test_a_transport_is_chosen_once_and_first():
+    program = start(_TRANSPORT)
+    assert program.communicate(timeout=60)[0].split() == ["two", "tcp://127.0.0.1", "late"]
+
+
+@pytest.mark.parametrize("name", ["tls", "metatls", "metatls-hostname", "quic", "tcp-hostname"])
+def test_transports_that_leave_the_host_are_refused(name):
+    with pytest.raises(UnsupportedAddressError, match="need TLS"):
+        enable_transport(name)
+
+
+def test_what_is_no_transport_is_refused():
+    with pytest.raises(AddressError, match="no transport: ipc"):
+        enable_transport("pigeon")
+    with pytest.raises(TypeError, match="not int"):
+        enable_transport(5)
+
+
+_ATTACH = """
+import sys
+from monarch.actor import attach
+from monarch._actor.process import process
+attach(sys.argv[1])
+print(any(address == sys.argv[1] for address in process().addresses.values()))
+"""
+
+
+def test_attach_links_a_program_to_another(worker, address):
+    worker()
+    program = start(_ATTACH, address)
+    assert program.communicate(timeout=60)[0] == "True\n"
