@@ -17,7 +17,14 @@ __all__ = ["begin"]
 
 def begin(here: Process) -> Gate:
     """Listen at the address of this process, and make links as the engine wants them."""
-    gate = Gate(here.engine, here.id, secret.current, here.once_readable, here.forget)
+    gate = Gate(
+        here.engine,
+        here.id,
+        secret.current,
+        here.once_readable,
+        here.forget,
+        slow=here.unanswered,
+    )
     gate.listen(parse(of_proc(here.id)))
     chosen = transport.listen_address()
     if chosen is not None:

@@ -63,6 +63,7 @@ class Process:
         self._handlers: dict[str, Handler] = {}
         self._on_link_lost: list[Callable[[int], object]] = []
         self._on_dial: Callable[[int], object] | None = None
+        self._on_unanswered: Callable[[int], object] | None = None
         self._on_stalled: list[Callable[[int, float | None], object]] = []
         self._on_stuck: Callable[[int], object] | None = None
         self._on_cancel: Callable[[Request], object] | None = None
@@ -98,6 +99,15 @@ class Process:
     def on_dial(self, handler: Callable[[int], object]) -> None:
         """Call `handler(peer)` to make a link to a process that something is to be sent to."""
         self._on_dial = handler
+
+    def on_unanswered(self, handler: Callable[[int], object]) -> None:
+        """Call `handler(peer)` when a process that is dialled does not answer at first."""
+        self._on_unanswered = handler
+
+    def unanswered(self, peer: int) -> None:
+        """A process that is dialled does not answer, and may be gone; it is dialled on."""
+        if self._on_unanswered is not None and not self.stopped:
+            self._on_unanswered(peer)
 
     def on_cancel(self, handler: Callable[[Request], object]) -> None:
         """Call `handler(request)` when the caller of a running request gave it up."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -18,12 +18,16 @@ from monarch._job.attach import attach_to_workers
 from monarch._job.job import JobState, JobTrait
 from monarch._link import secret
 from monarch._proc.interpreter import command
-from monarch.errors import JobError
+from monarch._proc.start import spawn_session
+from monarch.errors import JobError, SupervisionError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from monarch._mesh.host_mesh import HostMesh
+
 _END_SECONDS = 5.0  # what a worker has to end in order before it is killed
+_LEASE, _KEY = 3, 4  # descriptors of a worker
 _TAIL = 2000  # bytes of a dead worker's log that are shown
 
 
@@ -59,8 +63,9 @@ class ProcessJob(JobTrait):
                 raise ValueError(f"mesh {name!r} has {count!r} hosts; that is a number, 1 or more")
         self._workers: dict[str, list[Worker]] = {}
         self._folder: str | None = None
-        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        self._children: dict[int, int | None] = {}  # by pid: the status of those that have ended
         self._leases: list[int] = []
+        self._attached: list[HostMesh] = []
 
     def can_run(self, spec: JobTrait) -> bool:
         """Whether `spec` asks for the same hosts and variables, and all of these workers live."""
@@ -93,43 +98,46 @@ class ProcessJob(JobTrait):
             address = f"ipc://@{Path(folder).name}-{host}"
         lease, held = os.pipe()
         key = secret.current().hand_down()
-        environment = {**os.environ, **self._env, secret.FD_VARIABLE: str(key)}
-        log = Path(folder, f"{host}.log")
+        environment = {**os.environ, **self._env, secret.FD_VARIABLE: str(_KEY)}
+        log = f"{folder}/{host}.log"
+        # First out of the way of the numbers they get, which also makes them inheritable there.
+        high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 16) for number in (lease, key)]
         try:
-            with log.open("wb") as out:
-                child = subprocess.Popen(
-                    command("monarch._job.worker", arguments=(address, str(lease))),
-                    env=environment,
-                    start_new_session=True,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=(lease, key),
-                )
+            pid = spawn_session(
+                command("monarch._job.worker", arguments=(address, str(_LEASE))),
+                environment,
+                [
+                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_OPEN, 1, log, os.O_WRONLY | os.O_CREAT, 0o600),
+                    (os.POSIX_SPAWN_DUP2, 1, 2),
+                    (os.POSIX_SPAWN_DUP2, high[0], _LEASE),
+                    (os.POSIX_SPAWN_DUP2, high[1], _KEY),
+                ],
+            )
         except BaseException:
             os.close(held)
             raise
         finally:
-            os.close(lease)
-            os.close(key)
+            for number in (lease, key, *high):
+                os.close(number)
         self._leases.append(held)
-        self._children[child.pid] = child
-        return Worker(child.pid, address, _start_time(child.pid))
+        self._children[pid] = None
+        return Worker(pid, address, _start_time(pid))
 
     def _state(self) -> JobState:
         dead = self._dead()
         if dead:
             raise JobError(f"{len(dead)} of the job's hosts have ended: {self._obituary(dead[0])}")
-        return JobState(
-            {
-                name: attach_to_workers(
-                    ca="trust_all_connections",
-                    workers=[worker.address for worker in workers],
-                    name=name,
-                )
-                for name, workers in self._workers.items()
-            }
-        )
+        found = {
+            name: attach_to_workers(
+                ca="trust_all_connections",
+                workers=[worker.address for worker in workers],
+                name=name,
+            )
+            for name, workers in self._workers.items()
+        }
+        self._attached += found.values()
+        return JobState(found)
 
     def _keep(self) -> None:
         """Tell the workers that they are to outlive this program."""
@@ -148,16 +156,26 @@ class ProcessJob(JobTrait):
         ]
 
     def _lives(self, worker: Worker) -> bool:
-        child = self._children.get(worker.pid)
-        if child is not None:
-            return child.poll() is None
+        if worker.pid in self._children:
+            return self._status(worker.pid) is None
         return _start_time(worker.pid) == worker.started
+
+    def _status(self, pid: int) -> int | None:
+        """The exit status of a worker that this program started, -n for signal n; None: it runs."""
+        if self._children[pid] is None:
+            try:
+                found, status = os.waitpid(pid, os.WNOHANG)
+            except ChildProcessError:  # somebody else waits for all children of this program
+                self._children[pid] = None if _start_time(pid) else 0
+            else:
+                self._children[pid] = os.waitstatus_to_exitcode(status) if found else None
+        return self._children[pid]
 
     def _obituary(self, host: str) -> str:
         name, _, rank = host.rpartition("_")
         worker = self._workers[name][int(rank)]
-        child = self._children.get(worker.pid)
-        status = f" with status {child.returncode}" if child is not None else ""
+        ended = self._children.get(worker.pid)
+        status = f" with status {ended}" if ended is not None else ""
         text = f"{host} (pid {worker.pid}) ended{status}"
         log = Path(self._folder or "", f"{host}.log")
         try:
@@ -166,7 +184,15 @@ class ProcessJob(JobTrait):
             tail = ""
         return f"{text}; its last output:\n{tail}" if tail else text
 
+    def _free(self) -> None:
+        """Stop what this program runs on the hosts, so that its end is no failure."""
+        attached, self._attached = self._attached, []
+        for one in [one for mesh in attached for one in mesh.stop_procs("the job was ended")]:
+            with contextlib.suppress(TimeoutError, ConnectionError, SupervisionError):
+                one.get(_END_SECONDS)
+
     def _kill(self) -> None:
+        self._free()
         workers = [worker for workers in self._workers.values() for worker in workers]
         for worker in workers:
             if self._lives(worker):
@@ -179,9 +205,6 @@ class ProcessJob(JobTrait):
         for worker in workers:
             if self._lives(worker):
                 _signal(worker.pid, signal.SIGKILL)  # its zygote ends all that it started
-            child = self._children.get(worker.pid)
-            if child is not None:
-                child.wait()
         for lease in self._leases:
             os.close(lease)
         self._leases.clear()
@@ -195,6 +218,7 @@ class ProcessJob(JobTrait):
         state: dict[str, Any] = super().__getstate__()
         state["_children"] = {}
         state["_leases"] = []
+        state["_attached"] = []
         return state
 
 

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
 STRANGERS = 64  # connections that have not authenticated yet; more wait in the system's queue
 DIAL_SECONDS = 30.0
+NOTICE_SECONDS = 0.25  # after which it is asked whether who is dialled is there at all
 _SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 _FINAL = frozenset({"version", "secret", "channel", "identity", "role", "user", "malformed"})
 
@@ -59,8 +60,9 @@ _FINAL = frozenset({"version", "secret", "channel", "identity", "role", "user", 
 class Gate:
     """Listens and dials for the process `own`.
 
-    `linked(peer, role)` is called once the engine has a link that the peer asked for. Dials end in
-    the `done(peer, error)` they were given. Both run on the gate's thread.
+    `slow(peer)` is called once for a dial that nobody answers at first; it goes on meanwhile.
+    `linked(peer, role)` is called once the engine has a link that the peer asked for. A dial ends
+    in the `done(peer, error)` it was given. All of these run on the gate's thread.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class Gate:
         role: int = PROC,
         roles: frozenset[int] = frozenset({PROC, CLIENT, HOST}),
         linked: Callable[[int, int], None] | None = None,
+        slow: Callable[[int], None] | None = None,
     ) -> None:
         self._engine = engine
         self._own = own
@@ -83,6 +86,7 @@ class Gate:
         self.role = role  # that this process has in links that others ask for
         self._roles = roles
         self._linked = linked
+        self._slow = slow
         self._doors: list[Door] = []
         self._lock = allocate_lock()
         self._thread: Thread | None = None
@@ -424,7 +428,10 @@ class Gate:
             self._fail(dial, error)
             return
         close(dial)
-        dial.last = error
+        if not dial.noticed and now - dial.began > NOTICE_SECONDS:
+            dial.noticed = True
+            if self._slow is not None and dial.peer:
+                self._slow(dial.peer)
         dial.end = min(now + dial.pause, dial.until)
         dial.pause = min(dial.pause * 2, LONGEST_PAUSE)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import time
 
 from monarch.errors import LinkError
 
@@ -44,7 +45,19 @@ class Guest:
 class Dial:
     """A link that is wanted. `sock` is None between two tries; `side` while it connects."""
 
-    __slots__ = ("address", "done", "end", "last", "pause", "peer", "role", "side", "sock", "until")
+    __slots__ = (
+        "address",
+        "began",
+        "done",
+        "end",
+        "noticed",
+        "pause",
+        "peer",
+        "role",
+        "side",
+        "sock",
+        "until",
+    )
 
     def __init__(self, address: Address, peer: int, role: int, until: float, done: Done) -> None:
         self.address = address
@@ -56,7 +69,8 @@ class Dial:
         self.side: handshake.Dialer | None = None
         self.end = 0.0  # when this try ends, or the next one starts
         self.pause = FIRST_PAUSE
-        self.last: LinkError | None = None
+        self.began = time.monotonic()
+        self.noticed = False  # that it takes long
 
 
 def send(sock: socket, data: bytes) -> None:

@@ -177,9 +177,7 @@ class HostMesh(MeshTrait):
             hosts.stopped = "it was shut down"
         reason = "the host mesh was shut down" if last else "the host mesh was stopped"
         here = process().id
-        spawned = [one for one in hosts.spawned if not one._procs.stopped]
-        hosts.spawned.clear()
-        ended: list[Future[Any]] = [one.stop(reason) for one in spawned]
+        ended: list[Future[Any]] = [*self.stop_procs(reason)]
 
         def hosts_too(_done: list[Any]) -> None:
             return None
@@ -190,6 +188,13 @@ class HostMesh(MeshTrait):
         end = hosts.end
         more = [end(host, last) for host in hosts.refs if host.proc != here]
         return Combined([stopped, *more], hosts_too)
+
+    def stop_procs(self, reason: str) -> list[Future[None]]:
+        """Stop the processes that were spawned by this mesh; a future for each mesh of them."""
+        hosts = self._hosts
+        spawned = [one for one in hosts.spawned if not one._procs.stopped]
+        hosts.spawned.clear()
+        return [one.stop(reason) for one in spawned]
 
     @property
     def region(self) -> Region:

@@ -54,10 +54,11 @@ def _stop(_client: int, body: tuple[list[int], str, float]) -> None:
     local.stop(*body)
 
 
-def _kill(_client: int, body: tuple[list[int]]) -> None:
+def _kill(_client: int, body: tuple[list[int], bool]) -> None:
     from monarch._proc import local  # noqa: PLC0415 - as above
 
-    local.kill(*body)
+    procs, expected = body
+    local.kill(procs, expected=expected)
 
 
 def _started(proc: int, pid: int) -> None:
@@ -69,7 +70,10 @@ def _started(proc: int, pid: int) -> None:
 def _ended(report: ExitReport) -> None:
     client = _askers.pop(report.proc, None)
     if client is not None:
-        process().tell(client, "proc_ended", report.as_dict())
+        from monarch._proc import local  # noqa: PLC0415 - as above
+
+        ran = [(one.actor, one.endpoint, one.since) for one in local.running(report.proc)]
+        process().tell(client, "proc_ended", (report.as_dict(), ran))
 
 
 def _client_lost(client: int) -> None:

@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch._actor.process import Process
+    from monarch._proc.boards import Running
     from monarch._proc.spec import ProcSpec
 
-__all__ = ["host_of", "kill", "lives", "on_host_lost", "pid", "spawn", "stop"]
+__all__ = ["host_of", "kill", "lives", "on_host_lost", "pid", "running", "spawn", "stop"]
 
 _lock = allocate_lock()
 _hosts: dict[int, int] = {}  # by process, the one that starts it; both until its end is told
 _pids: dict[int, int] = {}
+_ran: dict[int, list[Running]] = {}
 _lost: dict[int, list[Callable[[], object]]] = {}
 
 
@@ -54,9 +56,14 @@ def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
     _order("stop_procs", procs, reason, timeout)
 
 
-def kill(procs: Iterable[int]) -> None:
+def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     """Have processes killed with everything they have started."""
-    _order("kill_procs", procs)
+    _order("kill_procs", procs, expected)
+
+
+def running(proc: int) -> list[Running]:
+    """What a process was handling when it ended; known while its end is told."""
+    return _ran.get(proc, [])
 
 
 def on_host_lost(host: int, handler: Callable[[], object]) -> None:
@@ -84,16 +91,21 @@ def _started(_host: int, body: tuple[int, int]) -> None:
         local.note_started(proc, number)
 
 
-def _ended(_host: int, body: dict[str, Any]) -> None:
+def _ended(_host: int, body: tuple[dict[str, Any], list[tuple[int, str, float]]]) -> None:
     from monarch._proc import local  # noqa: PLC0415 - it imports this module
-    from monarch._proc.spec import ExitReport  # noqa: PLC0415 - only where there are such
+    from monarch._proc.boards import Running  # noqa: PLC0415 - only where there are such
+    from monarch._proc.spec import ExitReport  # noqa: PLC0415
 
-    report = ExitReport(**body)
+    report = ExitReport(**body[0])
     with _lock:
         known = _hosts.pop(report.proc, None) is not None
         _pids.pop(report.proc, None)
     if known:
-        local.note_exit(report)
+        _ran[report.proc] = [Running(*one) for one in body[1]]
+        try:
+            local.note_exit(report)
+        finally:
+            del _ran[report.proc]
 
 
 def _host_lost(host: int) -> None:
@@ -106,9 +118,9 @@ def _host_lost(host: int) -> None:
 
         for proc in gone:
             reason = f"its host agent, process {host:016x}, is gone"
-            _ended(
-                host, {"proc": proc, "pid": _pids.get(proc, 0), "time": time(), "reason": reason}
-            )
+            pid = _pids.get(proc, 0)
+            told = {"proc": proc, "pid": pid, "time": time(), "reason": reason}
+            _ended(host, ({**told, "signal": 9 if pid else None}, []))
     for handler in handlers:
         handler()
 

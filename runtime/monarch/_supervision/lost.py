@@ -70,6 +70,12 @@ class Lost:
             found = self._deaths.link_lost(peer, time.monotonic())
         self._settle(found)
 
+    def unanswered(self, peer: int) -> None:
+        """A process is dialled in vain: who started it knows whether it is there."""
+        starter = starter_of(peer)
+        if place_of(peer) is None and starter not in {None, peer, self._here.id}:
+            self._here.tell(starter, "fate?", peer)
+
     def exited(self, report: Any) -> None:
         """The end of a process that this one started is reported."""
         with self._lock:

@@ -40,6 +40,7 @@ class Service:
         here.at_exit(self._close)
         here.on("failure", self._heard)
         here.on("fate?", self.lost.asked)
+        here.on_unanswered(self.lost.unanswered)
         here.on("fate", self.lost.told)
         here.on("unowned", self.lost.nobody)
         here.on("probe", self._probed)

@@ -248,13 +248,28 @@ def test_a_worker_that_never_comes_is_named(address):
         hosts.spawn_procs()
 
 
-def test_a_lost_worker_takes_its_processes_along(worker, address):
+@pytest.mark.promise("S01")
+def test_a_lost_worker_takes_its_processes_along_and_the_client_is_told(worker, address, failures):
     program = worker()
     hosts = attached(address)
     procs, pids = pids_on(hosts, 2)
     os.kill(program.pid, signal.SIGKILL)
     assert gone(pids, 5)
+    told = [failures.get(timeout=20) for _ in range(2)]
+    assert sorted(rank for failure in told for rank in failure.ranks) == [0, 1]
+    assert {failure.pid for failure in told} == set(pids)
     procs.stop().get(30)
+
+
+@pytest.mark.promise("S01")
+def test_the_end_of_a_process_on_a_worker_is_told_once_with_its_cause(worker, address, failures):
+    worker()
+    procs, pids = pids_on(attached(address), 2)
+    os.kill(pids[1], signal.SIGSEGV)
+    failure = failures.get(timeout=20)
+    assert (failure.ranks, failure.pid, failure.signal) == ((1,), pids[1], "SIGSEGV")
+    procs.stop().get(30)
+    assert failures.empty()
 
 
 def test_certificates_are_refused_until_they_mean_something(address):
