@@ -197,14 +197,9 @@ class ProcessJob(JobTrait):
         for worker in workers:
             if self._lives(worker):
                 _signal(worker.pid, signal.SIGTERM)
-        end = time.monotonic() + _END_SECONDS
-        pause = 0.001
-        while time.monotonic() < end and any(self._lives(worker) for worker in workers):
-            time.sleep(pause)
-            pause = min(pause * 2, 0.05)
-        for worker in workers:
-            if self._lives(worker):
-                _signal(worker.pid, signal.SIGKILL)  # its zygote ends all that it started
+        for worker in self._wait(workers, _END_SECONDS):
+            _signal(worker.pid, signal.SIGKILL)  # its zygote ends all that it started
+        self._wait(workers, _END_SECONDS)
         for lease in self._leases:
             os.close(lease)
         self._leases.clear()
@@ -213,6 +208,17 @@ class ProcessJob(JobTrait):
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
+
+    def _wait(self, workers: list[Worker], seconds: float) -> list[Worker]:
+        """Those that still run after this time."""
+        end = time.monotonic() + seconds
+        pause = 0.001
+        while True:
+            left = [worker for worker in workers if self._lives(worker)]
+            if not left or time.monotonic() > end:
+                return left
+            time.sleep(pause)
+            pause = min(pause * 2, 0.05)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
