@@ -266,6 +266,8 @@ class Engine {
   bool handle_frame(Peer& peer, net::Link& link, wire::Frame& frame);
   void deliver(std::shared_ptr<Request> request);
   void refuse(const Request& request, std::uint8_t status, base::Bytes payload);
+  void hold(std::shared_ptr<Request> request);
+  std::optional<base::Instant> give_up(base::Instant now);
   void arrive(std::uint64_t inbox, Arrival arrival);
   void settle(Inbox& inbox);
   void retire(const std::shared_ptr<Request>& request);
@@ -326,6 +328,7 @@ class Engine {
   std::uint64_t waits_ = 0;  // times that a thread began to wait
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Mailbox>> mailboxes_;
+  std::unordered_map<std::uint64_t, Early> early_;  // by actor
   std::unordered_map<std::uint64_t, std::shared_ptr<Inbox>> inboxes_;
   std::uint64_t next_inbox_ = 1;
 

@@ -60,6 +60,13 @@ struct Mailbox {
   std::shared_ptr<const std::string> closed_payload;
 };
 
+// Messages for an actor of which nobody knows yet: they have overtaken the one that makes it, which
+// comes from another process.
+struct Early {
+  base::Instant since{};
+  std::vector<std::shared_ptr<Request>> requests;
+};
+
 // A thread that waits for something: the leader by polling, any other by its condition.
 struct Waiter {
   std::condition_variable condition;

@@ -18,6 +18,14 @@ Payload payload_of(std::optional<Payload>& attached, wire::Frame& frame, Bytes d
   return {.storage = frame.storage, .data = data, .buffers = std::move(frame.buffers)};
 }
 
+// How long messages wait for the one that makes their actor.
+constexpr base::Duration kEarly = std::chrono::seconds(5);
+
+Bytes no_actor() {
+  static constexpr std::string_view kText = "there is no such actor";
+  return std::as_bytes(std::span(kText));
+}
+
 std::string_view board_name(const Request& request) {
   if ((request.flags & k_create) != 0) return "__init__";
   if ((request.flags & k_stop) != 0) return "__cleanup__";
@@ -105,8 +113,7 @@ void Engine::deliver(std::shared_ptr<Request> request) {
     found = mailboxes_.emplace(request->actor, std::move(mailbox)).first;
   }
   if (found == mailboxes_.end()) {
-    static constexpr std::string_view kNone = "there is no such actor";
-    refuse(*request, static_cast<std::uint8_t>(Status::kUndelivered), std::as_bytes(std::span(kNone)));
+    hold(std::move(request));
     return;
   }
   Mailbox& mailbox = *found->second;
@@ -115,8 +122,47 @@ void Engine::deliver(std::shared_ptr<Request> request) {
     return;
   }
   request->mailbox = &mailbox;
+  const bool makes = (request->flags & k_create) != 0;
   mailbox.queue.push(std::move(request));
+  if (makes) {
+    if (const auto early = early_.find(mailbox.actor); early != early_.end()) {
+      for (auto& held : early->second.requests) {
+        held->mailbox = &mailbox;
+        mailbox.queue.push(std::move(held));
+      }
+      early_.erase(early);
+    }
+  }
   make_ready(mailbox);
+}
+
+// A caller may have a handle of an actor before the one who spawned it has reached this process.
+void Engine::hold(std::shared_ptr<Request> request) {
+  const bool linked = std::ranges::any_of(
+      peers_, [](const auto& item) { return item.second->link != nullptr; });
+  if (!linked || (request->flags & (k_stop | k_supervise)) != 0) {
+    refuse(*request, static_cast<std::uint8_t>(Status::kUndelivered), no_actor());
+    return;
+  }
+  Early& early = early_[request->actor];
+  if (early.requests.empty()) early.since = clock_.now();
+  early.requests.push_back(std::move(request));
+}
+
+std::optional<base::Instant> Engine::give_up(base::Instant now) {
+  std::optional<base::Instant> due;
+  std::erase_if(early_, [&](const auto& item) {
+    const base::Instant end = item.second.since + kEarly;
+    if (end > now) {
+      due = due ? std::min(*due, end) : end;
+      return false;
+    }
+    for (const auto& request : item.second.requests) {
+      refuse(*request, static_cast<std::uint8_t>(Status::kUndelivered), no_actor());
+    }
+    return true;
+  });
+  return due;
 }
 
 void Engine::refuse(const Request& request, std::uint8_t status, Bytes payload) {
@@ -165,17 +211,23 @@ void Engine::settle(Inbox& inbox) {
 }
 
 void Engine::handle_cancel(std::uint64_t proc, const wire::Cancel& cancel) {
-  const auto found = mailboxes_.find(cancel.actor);
-  if (found == mailboxes_.end()) return;
-  Mailbox& mailbox = *found->second;
   const auto meant = [&](const std::shared_ptr<Request>& request) {
     return request->inbox == cancel.inbox && request->reply_proc == proc;
   };
-  mailbox.queue.remove_if([&](const std::shared_ptr<Request>& request) {
+  const auto drop = [&](const std::shared_ptr<Request>& request) {
     if (!meant(request)) return false;
     if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
     return true;
-  });
+  };
+  const auto found = mailboxes_.find(cancel.actor);
+  if (found == mailboxes_.end()) {
+    if (const auto early = early_.find(cancel.actor); early != early_.end()) {
+      std::erase_if(early->second.requests, drop);
+    }
+    return;
+  }
+  Mailbox& mailbox = *found->second;
+  mailbox.queue.remove_if(drop);
   if (mailbox.queue.empty() && mailbox.ready) {
     mailbox.ready = false;
     mailbox.home->ready.remove_if([&](Mailbox* other) { return other == &mailbox; });

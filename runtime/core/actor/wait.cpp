@@ -322,6 +322,7 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   const bool linked = std::ranges::any_of(
       peers_, [](const auto& item) { return item.second->link != nullptr; });
   if (linked || !workers_.empty()) due = next_beat_;
+  if (const auto end = give_up(now)) due = sooner(due, *end);
   relief_armed_ =
       std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
   if (relief_armed_) {

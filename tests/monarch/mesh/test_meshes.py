@@ -111,6 +111,14 @@ def test_an_actor_spawns_in_its_own_process_and_knows_its_mesh(spawn):
     assert (sizes, here) == ({"n": 2}, {})
 
 
+def test_an_actor_spawns_on_a_mesh_that_was_sent_to_it(spawn):
+    procs = spawn(n=2)
+    where = procs.spawn("where", Where)
+    sent = where.slice(n=0).spawn_on.call_one(procs).get(timeout=T)
+    pids = list(where.pid.call().get(timeout=T).values())
+    assert list(sent.pid.call().get(timeout=T).values()) == pids
+
+
 def test_an_actor_spawns_processes_that_end_with_its_own(spawn):
     procs = this_host().spawn_procs()
     where = procs.spawn("where", Where)

@@ -3,18 +3,51 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 
-from monarch.actor import Actor, SupervisionError, context, endpoint
-from tests.monarch.mesh.actors import Keeper, Where
+from monarch.actor import Actor, ActorCrashError, SupervisionError, context, endpoint
+from tests.monarch.mesh.actors import Counter, Keeper, Where
 
 T = 60
 
 
 def pids_of(where):
     return list(where.pid.call().get(timeout=T).values())
+
+
+def test_a_killed_rank_is_replaced_and_the_others_go_on(spawn, failures):
+    procs = spawn(n=3)
+    where = procs.spawn("where", Where)
+    counters = procs.spawn("counters", Counter, 100)
+    counters.increment.call().get(timeout=T)
+    before = pids_of(where)
+    os.kill(before[1], signal.SIGKILL)
+    with pytest.raises(ActorCrashError):
+        where.slice(n=1).pid.call_one().get(timeout=T)
+    assert procs.respawn([1]).get(timeout=T) is None
+    after = pids_of(where)
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert after[1] != before[1]
+    assert list(counters.increment.call().get(timeout=T).values()) == [102, 101, 102]
+    assert where.slice(n=1).spawn_point.call_one().get(timeout=T) == (1, {"n": 1})
+
+
+def test_all_lost_ranks_are_replaced_without_naming_them(spawn, failures):
+    procs = spawn(n=3)
+    where = procs.spawn("where", Where)
+    before = pids_of(where)
+    for rank in (0, 2):
+        os.kill(before[rank], signal.SIGKILL)
+        with pytest.raises(ActorCrashError):
+            where.slice(n=rank).pid.call_one().get(timeout=T)
+    procs.respawn().get(timeout=T)
+    after = pids_of(where)
+    assert [old == new for old, new in zip(before, after, strict=True)] == [False, True, False]
+    assert procs.respawn().get(timeout=T) is None
+    assert pids_of(where) == after
 
 
 def test_a_living_rank_is_replaced_when_it_is_named(spawn, failures):
