@@ -222,6 +222,7 @@ def _end() -> None:
     if _spawner is None:
         return
     left = _spawner.live()
+    _spawner.quiet = True
     if left:
         stop(left, "the program has ended", AT_EXIT)
         _spawner.wait(left, AT_EXIT * 2)

@@ -74,6 +74,7 @@ class Spawner:
         self._pids: dict[int, int] = {}
         self._limits: dict[int, float] = {}
         self._boards = Boards()
+        self.quiet = False  # at the program's end nobody asked for what is left to be named
         os.register_at_fork(after_in_child=self._forget)
 
     @property
@@ -319,7 +320,7 @@ class Spawner:
             if forced:
                 reason = f"still ran {self._limits.get(proc, 0):g} s after it was told to stop"
                 spec = self._live.get(proc)
-                if spec is not None:
+                if spec is not None and not self.quiet:
                     note(f"monarch: [{spec.label}] (pid {pid}) {reason}; it was killed")
             report = ExitReport(
                 proc,
