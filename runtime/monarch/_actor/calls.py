@@ -149,7 +149,7 @@ class AllFuture(CallFuture[R]):
             inbox.fail_fast = True
 
     def _wants(self) -> tuple[Inbox, int] | None:
-        # An error of one rank is the outcome, though others still run: the inbox does not wait then.
+        # An error of one rank is the outcome, though others still run: no wait goes beyond it.
         return (self._inbox, len(self._values)) if self._seen < len(self._values) else None
 
     def _advance(self) -> None:
