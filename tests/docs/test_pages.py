@@ -14,7 +14,7 @@ import pytest
 from tests.ci import test_workflows
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *ROOT.glob("examples/*/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*/*.md")])
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 _SESSIONS = re.compile(r"\./ci/nox -s ((?:[a-z][a-z-]*\b ?)+)")
 _GAP = "…"
