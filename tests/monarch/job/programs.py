@@ -23,6 +23,15 @@ class Who(Actor):
         return os.environ.get(name)
 
     @endpoint
+    def say(self, text: str) -> None:
+        print(text)  # noqa: T201 - what it is for
+
+    @endpoint
+    def spawn_on(self, hosts) -> list[int]:
+        self.kept = hosts.spawn_procs(per_host={"gpus": 2})
+        return list(self.kept.spawn("inner", Who).pid.call().get(60).values())
+
+    @endpoint
     def place(self) -> dict[str, int]:
         return dict(current_rank())
 

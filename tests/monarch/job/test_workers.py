@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import stat
 import subprocess
+import time
 import uuid
 
 import pytest
@@ -360,3 +362,42 @@ def test_attach_links_a_program_to_another(worker, address):
     worker()
     program = start(_ATTACH, address)
     assert program.communicate(timeout=60)[0] == "True\n"
+
+
+def test_a_lost_process_is_replaced_on_its_worker(worker, address, failures):
+    program = worker()
+    procs, pids = pids_on(attached(address), 2)
+    os.kill(pids[1], signal.SIGKILL)
+    assert failures.get(timeout=20).ranks == (1,)
+    procs.respawn([1]).get(60)
+    more = list(procs.spawn("again", Who).pid.call().get(30).values())
+    assert more[0] == pids[0]
+    assert more[1] != pids[1]
+    assert set(more) <= set(children(program.pid))
+    procs.stop().get(30)
+
+
+def test_what_processes_of_a_worker_print_comes_to_the_client(worker, address, capsys):
+    worker()
+    hosts = attached(address)
+    procs = hosts.spawn_procs(per_host={"gpus": 2}, name="printers")
+    asyncio.run(procs.logging_option(stream_to_client=True))
+    procs.spawn("who", Who).say.call("hello").get(30)
+    procs.stop().get(30)
+    end = time.monotonic() + 20
+    found = ""
+    while found.count("hello") < 2 and time.monotonic() < end:
+        found += capsys.readouterr().out
+    assert sorted(found.split("\n")[:2]) == ["[printers 0] hello", "[printers 1] hello"]
+    hosts.shutdown().get(30)
+
+
+def test_an_actor_spawns_on_hosts_that_it_was_sent(worker, address):
+    program = worker()
+    hosts = attached(address)
+    who = hosts.spawn_procs().spawn("who", Who)
+    pids = who.spawn_on.call_one(hosts).get(60)
+    assert len(set(pids)) == 2
+    assert set(pids) <= set(children(program.pid))
+    hosts.shutdown().get(30)
+    assert gone(pids, 5)
