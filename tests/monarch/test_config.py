@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,9 +23,6 @@ from monarch.config import (
     parametrize_config,
     parametrize_config_pointwise,
 )
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(autouse=True)
@@ -274,3 +272,12 @@ def test_settings_are_light_to_import_and_read():
     command = [sys.executable, "-ISc", code]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"
+
+
+def test_settings_with_an_effect_are_those_that_the_runtime_reads():
+    package = Path(config.__file__).parent.parent
+    text = "".join(
+        path.read_text() for path in package.rglob("*.py") if path.parent.name != "config"
+    )
+    read = {name for name in config.SETTINGS if f'"{name}"' in text}
+    assert read == {name for name, (_, _, effect, _) in config.SETTINGS.items() if effect}

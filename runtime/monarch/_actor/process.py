@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from _thread import allocate_lock, get_ident
 
+from monarch import config
 from monarch._actor.future import Done, Pending, ending
 from monarch._actor.pickling import loads, pack
 from monarch._actor.replies import ERROR, FAILED, OK
@@ -373,7 +374,12 @@ def _make(proc: int | None, parent: int | None) -> Process:
 
         if proc is None:
             proc = int.from_bytes(os.urandom(8), "little") | 1
-        made = Process(Engine(proc), parent)
+        engine = Engine(
+            proc,
+            heartbeat=config.value("heartbeat_interval"),
+            misses=config.value("heartbeat_misses"),
+        )
+        made = Process(engine, parent)
         _process = made
     import atexit  # noqa: PLC0415 - once
 

@@ -97,7 +97,7 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         why = self._stopped or procs.stopped
         if why and not stopped:
             raise SupervisionError(f"{self._title()} takes no calls: it was stopped: {why}")
-        ids = procs.reach(self._shape.ranks())
+        ids = procs.procs_of(self._shape)
         route = Route(process().engine, ids, (self._actor,) * len(ids), encode_extent(self.extent))
         procs.watch(route)
         self._kept = route

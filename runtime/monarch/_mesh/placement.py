@@ -113,6 +113,7 @@ class Placement:
     __slots__ = (
         "__weakref__",
         "_next",
+        "_reached",
         "_routes",
         "extent",
         "holders",
@@ -150,6 +151,7 @@ class Placement:
         self.holders: set[int] = set()
         self._routes: list[weak[Route]] = []
         self._next = _SPARE
+        self._reached: tuple[Shape, tuple[int, ...]] | None = None
 
     def watch(self, route: Route) -> None:
         """Make a route stale once a rank is replaced or the mesh stops."""
@@ -184,26 +186,33 @@ class Placement:
 
     def spoil(self) -> None:
         """Make all routes stale."""
+        self._reached = None
         routes, self._routes = self._routes, []
         for one in routes:
             route = one()
             if route is not None:
                 route.stale = True
 
-    def reach(self, ranks: Iterable[int]) -> list[int]:
+    def procs_of(self, shape: Shape) -> tuple[int, ...]:
+        """The ids of the procs of a shape, as `reach` gives them; the last answer is kept."""
+        reached = self._reached
+        if reached is None or reached[0] is not shape:
+            self._reached = reached = (shape, self.reach(shape.ranks()))
+        return reached[1]
+
+    def reach(self, ranks: Iterable[int]) -> tuple[int, ...]:
         """The ids of the procs of some ranks, which can be sent to from now on."""
         here = process()
         if self.owner[0] != here.id and here.id not in self.holders:
             self.holders.add(here.id)
             here.tell(self.owner[0], "holds", self.id)
-        refs = self.refs
         ids = []
         for rank in ranks:
-            ref = refs[rank]
+            ref = self.refs[rank]
             if ref.address:
                 here.add_peer(ref.id, ref.address)
             ids.append(ref.id)
-        return ids
+        return tuple(ids)
 
     def told(self, shape: Shape) -> tuple[Any, ...]:
         """What `placement` takes to find or make it elsewhere, for handles of some ranks."""

@@ -10,8 +10,8 @@ __all__ = ["SETTINGS"]
 
 # Name: kind, default, whether it has an effect here, what it is.
 SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
-    "default_transport": ("transport", "unix", True, "transport of links that name none"),
-    "codec_max_frame_length": ("integer", 67108864, True, "largest frame, in bytes"),
+    "default_transport": ("transport", "unix", False, "transport of links that name none"),
+    "codec_max_frame_length": ("integer", 67108864, False, "largest frame, in bytes"),
     "secret_file": ("text", "", True, "file that holds the cluster's secret"),
     "heartbeat_interval": ("duration", "500ms", True, "how often a link is asked for life"),
     "heartbeat_misses": ("integer", 4, True, "unanswered heartbeats until a proc counts as hung"),
@@ -20,11 +20,16 @@ SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
     "preload_modules": ("text", "", True, "modules, with commas, imported before procs fork"),
     "assign_devices": ("switch", True, True, "give each proc along `gpus` one device"),
     "prefix_with_rank": ("switch", True, True, "start each forwarded line with mesh and rank"),
-    "host_spawn_ready_timeout": ("duration", "30s", True, "longest start of a host"),
-    "mesh_proc_spawn_max_idle": ("duration", "30s", True, "longest start of a proc"),
-    "process_exit_timeout": ("duration", "10s", True, "from asking a process to end to killing it"),
-    "stop_actor_timeout": ("duration", "10s", True, "longest stop of an actor"),
-    "cleanup_timeout": ("duration", "3s", True, "longest `__cleanup__` of an actor"),
+    "host_spawn_ready_timeout": ("duration", "30s", False, "longest start of a host"),
+    "mesh_proc_spawn_max_idle": ("duration", "30s", False, "longest start of a proc"),
+    "process_exit_timeout": (
+        "duration",
+        "10s",
+        False,
+        "from asking a process to end to killing it",
+    ),
+    "stop_actor_timeout": ("duration", "10s", False, "longest stop of an actor"),
+    "cleanup_timeout": ("duration", "3s", False, "longest `__cleanup__` of an actor"),
     "mesh_terminate_timeout": ("duration", "10s", True, "longest stop of a mesh of procs"),
     "mesh_attach_config_timeout": ("duration", "1m", True, "longest wait for a worker to attach"),
     "message_delivery_timeout": ("duration", "30s", False, "longest way of a message"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -31,9 +32,27 @@ def spawn() -> Iterator[Callable[..., ProcMesh]]:
         procs.stop().get(timeout=TIMEOUT)
 
 
+class Failures(list[Any]):
+    """Failures in the order in which they came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._came = threading.Condition()
+
+    def __call__(self, failure: Any) -> None:
+        with self._came:
+            self.append(failure)
+            self._came.notify_all()
+
+    def wait(self, count: int) -> None:
+        """Return once `count` of them are there."""
+        with self._came:
+            assert self._came.wait_for(lambda: len(self) >= count, TIMEOUT)
+
+
 @pytest.fixture
-def failures(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+def failures(monkeypatch: pytest.MonkeyPatch) -> Failures:
     """What nobody handled, in place of the end of the program."""
-    found: list[Any] = []
-    monkeypatch.setattr(monarch.actor, "unhandled_fault_hook", found.append, raising=False)
+    found = Failures()
+    monkeypatch.setattr(monarch.actor, "unhandled_fault_hook", found)
     return found

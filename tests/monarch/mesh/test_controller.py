@@ -34,6 +34,8 @@ def test_a_failed_controller_is_told_to_all_who_ask(failures):
     for _ in range(2):
         with pytest.raises(ValueError, match=r"controller 'broken' has failed: .*bad label"):
             get_or_spawn_controller("broken", Named, "bad").get(timeout=T)
+    failures.wait(1)
+    assert failures[0].mesh_name == "broken"
 
 
 def test_a_controller_that_cannot_be_made_is_refused_where_it_is_asked_for():

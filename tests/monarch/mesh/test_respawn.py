@@ -27,6 +27,7 @@ def test_a_killed_rank_is_replaced_and_the_others_go_on(spawn, failures):
     os.kill(before[1], signal.SIGKILL)
     with pytest.raises(ActorCrashError):
         where.slice(n=1).pid.call_one().get(timeout=T)
+    failures.wait(1)
     assert procs.respawn([1]).get(timeout=T) is None
     after = pids_of(where)
     assert (after[0], after[2]) == (before[0], before[2])
@@ -43,6 +44,7 @@ def test_all_lost_ranks_are_replaced_without_naming_them(spawn, failures):
         os.kill(before[rank], signal.SIGKILL)
         with pytest.raises(ActorCrashError):
             where.slice(n=rank).pid.call_one().get(timeout=T)
+    failures.wait(2)
     procs.respawn().get(timeout=T)
     after = pids_of(where)
     assert [old == new for old, new in zip(before, after, strict=True)] == [False, True, False]
