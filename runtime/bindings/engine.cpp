@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "actor/engine.hpp"
+#include "base/fault.hpp"
 #include "buffer.hpp"
 #include "engine_types.hpp"
 #include "outgoing.hpp"
@@ -537,12 +538,22 @@ void bind_engine(nb::module_& module) {
   bind_links(engine);
   bind_sending(engine);
   bind_actors(engine);
+  module.def(
+      "set_fault",
+      [](const std::string& text) {
+        if (auto set = base::set_fault(text); !set) throw nb::value_error(set.error().message.c_str());
+      },
+      "text"_a,
+      "For tests: kill this process, or cut its links, at the N-th passing of a place on the way\n"
+      "of a call: \"kill:PLACE:N\", \"cut:PLACE:N\", or \"\" for none.\n\n"
+      "Raises:\n    ValueError: the text is none of these; it names the places.");
   const auto constant = [&module](const char* name, int value) { module.attr(name) = value; };
   constant("OK", static_cast<int>(actor::Status::kOk));
   constant("ERROR", static_cast<int>(actor::Status::kError));
   constant("FAILED", static_cast<int>(actor::Status::kFailed));
   constant("CANCELLED", static_cast<int>(actor::Status::kCancelled));
   constant("UNDELIVERED", static_cast<int>(actor::Status::kUndelivered));
+  constant("UNSENT", static_cast<int>(actor::Status::kUnsent));
   constant("CREATE", actor::k_create);
   constant("STOP", actor::k_stop);
   constant("SUPERVISE", actor::k_supervise);

@@ -154,8 +154,11 @@ class SupervisionError(MonarchError, RuntimeError):
     """A call that cannot be answered, because what it was made to has failed or was stopped.
 
     `endpoint` is what was called, `failure` what is known of the death (None after a stop), `ranks`
-    the ranks of the called mesh, unsliced, that are lost.
+    the ranks of the called mesh, unsliced, that are lost. `delivered` is False where the call
+    certainly did not reach its actor, so that it may be made again, and None where that is unknown.
     """
+
+    delivered: bool | None = None
 
     def __init__(
         self,

@@ -2,12 +2,14 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <system_error>
+#include <tuple>
 
 namespace monarch::actor {
 
@@ -126,7 +128,35 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
   return {};
 }
 
+// Cuts all links, for a test: their ends are read like any other.
+void Engine::cut_links() {
+  for (const auto& [id, peer] : peers_) {
+    if (peer->link != nullptr) ::shutdown(peer->link->fd(), SHUT_RDWR);
+  }
+}
+
+constexpr std::uint64_t kParked = ~std::uint64_t{0};  // waits for the first link
+constexpr std::uint64_t kDropped = kParked - 1;       // there is no link any more
+
+void Engine::mark(Inbox& inbox, std::uint32_t rank, const Peer& peer) const {
+  if (peer.id == proc_ || (peer.link != nullptr && peer.link->written() == peer.link->queued())) {
+    return;
+  }
+  inbox.marks.emplace_back(rank, peer.link != nullptr ? peer.link->queued()
+                                 : peer.lost          ? kDropped
+                                                      : kParked);
+}
+
+bool Engine::was_sent(const Inbox& inbox, std::uint32_t rank, const Peer& peer) const {
+  for (const auto& [marked, end] : inbox.marks) {
+    if (marked != rank) continue;
+    return end == kParked ? peer.lost : end <= peer.written;
+  }
+  return true;
+}
+
 void Engine::drop_links(Peer& peer) {
+  if (peer.link != nullptr) peer.written = peer.link->written();
   for (auto* slot : {&peer.link, &peer.second}) {
     if (*slot == nullptr) continue;
     if (const auto token = token_of((*slot)->fd())) watched_.erase(*token);
@@ -170,17 +200,18 @@ void Engine::fail_peer(std::uint64_t id, std::string payload) {
   peer.parked.clear();
   peer.failure = std::make_shared<const std::string>(std::move(payload));
   const base::Bytes bytes = std::as_bytes(std::span(*peer.failure));
-  std::vector<std::pair<std::uint64_t, std::uint32_t>> open;
+  std::vector<std::tuple<std::uint64_t, std::uint32_t, Status>> open;
   for (const auto& [inbox_id, inbox] : inboxes_) {
     if (inbox->targets == nullptr) continue;
     for (std::uint32_t rank = 0; rank < inbox->targets->list.size(); ++rank) {
       if (inbox->targets->list[rank].peer == &peer && !inbox->answered[rank]) {
-        open.emplace_back(inbox_id, rank);
+        open.emplace_back(inbox_id, rank,
+                          was_sent(*inbox, rank, peer) ? Status::kFailed : Status::kUnsent);
       }
     }
   }
-  for (const auto& [inbox, rank] : open) {
-    arrive(inbox, {rank, static_cast<std::uint8_t>(Status::kFailed), copy_payload(bytes, {})});
+  for (const auto& [inbox, rank, status] : open) {
+    arrive(inbox, {rank, static_cast<std::uint8_t>(status), copy_payload(bytes, {})});
   }
   for (auto& [actor, outlet] : peer.outlets) outlet.outstanding = 0;
   credit_came();

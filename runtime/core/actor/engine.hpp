@@ -58,6 +58,7 @@ struct Peer {
   // The peer's, when both dialled at once: each side sends on its own and reads both.
   std::unique_ptr<net::Link> second;
   bool lost = false;    // it had a link
+  std::uint64_t written = 0;  // bytes that had gone out when the link was lost
   bool dialing = false;
   std::shared_ptr<const std::string> failure;  // set by fail_peer
   std::deque<Parked> parked;
@@ -239,6 +240,9 @@ class Engine {
   Peer& peer_of(std::uint64_t id);
   void lose(Peer& peer, std::string why);
   void drop_links(Peer& peer);
+  void cut_links();
+  void mark(Inbox& inbox, std::uint32_t rank, const Peer& peer) const;
+  [[nodiscard]] bool was_sent(const Inbox& inbox, std::uint32_t rank, const Peer& peer) const;
   std::optional<std::uint64_t> token_of(int fd) const;
   void push_event(Event event);
 

@@ -22,6 +22,7 @@ enum class Status : std::uint8_t {
   kFailed = 2,       // the actor or its process is lost
   kCancelled = 3,
   kUndelivered = 4,  // there is no such actor
+  kUnsent = 5,       // as kFailed, and the request never left this process
 };
 
 struct Arrival {
@@ -47,6 +48,8 @@ struct Inbox {
   std::uint64_t sender = 0;  // the actor that called; 0 is the process itself
   std::shared_ptr<const Targets> targets;  // of a call
   std::size_t cost = 0;                    // in bytes of credit, per target
+  // Of requests that were not written at once: by rank, where in the link's stream they end.
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> marks;
 
   base::Fifo<Arrival> arrivals;  // in order of arrival; taken from the front by channels
   std::size_t arrived = 0;       // in all

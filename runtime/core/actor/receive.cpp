@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "actor/engine.hpp"
+#include "base/fault.hpp"
 
 namespace monarch::actor {
 namespace {
@@ -40,6 +41,7 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
   Bytes message = frame.message;
   switch (static_cast<wire::Kind>(frame.header.kind)) {
     case wire::Kind::kCall: {
+      if (base::reached(base::Boundary::kRequestRead)) cut_links();
       auto call = wire::read_call(message);
       if (!call) return false;
       auto request = std::make_shared<Request>();
@@ -60,6 +62,7 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       return true;
     }
     case wire::Kind::kReply: {
+      if (base::reached(base::Boundary::kReplyRead)) cut_links();
       auto reply = wire::read_reply(message);
       if (!reply) return false;
       arrive(reply->inbox, {reply->rank, reply->status, payload_of(attached, frame, message)});
@@ -270,6 +273,7 @@ std::optional<Work> Engine::pop(Worker& worker) {
     mailbox.busy = true;
     std::shared_ptr<Request> request = mailbox.queue.pop();
     mailbox.running.push_back(request);
+    if (base::reached(base::Boundary::kRequestTaken)) cut_links();
     if (board_.mapped()) {
       request->line = board_.enter(request->actor, board_name(*request), clock_.now());
     }
@@ -295,6 +299,7 @@ std::shared_ptr<Inbox> Engine::open_inbox(bool once) {
 
 std::optional<Arrival> Engine::arrival(const Inbox& inbox, std::size_t index) {
   const Lock lock(mutex_);
+  if (base::reached(base::Boundary::kReplyTaken)) cut_links();
   if (index >= inbox.arrivals.size()) return std::nullopt;
   return inbox.arrivals[index];
 }

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "actor/engine.hpp"
+#include "base/fault.hpp"
 
 namespace monarch::actor {
 namespace {
@@ -150,6 +151,7 @@ base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
                     .endpoint = message.endpoint,
                     .extent = message.extent},
                    head);
+  if (base::reached(base::Boundary::kRequestQueued)) cut_links();
   base::Result<void> sent;
   if (!travels_apart(message.shipping, index)) {
     sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent,
@@ -158,6 +160,7 @@ base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
     sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent, {}, {});
   }
   if (sent) target.outlet->outstanding += cost;
+  if (base::reached(base::Boundary::kRequestWritten)) cut_links();
   return sent;
 }
 
@@ -177,12 +180,14 @@ base::Result<std::shared_ptr<Inbox>> Engine::call(const std::shared_ptr<const Ta
     if (target.peer->failure != nullptr) {
       const Bytes why = bytes_of(*target.peer->failure);
       target.outlet->outstanding += inbox->cost;
-      arrive(inbox->id, {rank, static_cast<std::uint8_t>(Status::kFailed), copy_payload(why, {})});
+      arrive(inbox->id, {rank, static_cast<std::uint8_t>(Status::kUnsent), copy_payload(why, {})});
     } else if (auto sent = send_call(target, rank, message, 0, inbox->id, inbox->cost, rank);
                !sent) {
       // The size is the same for all: the first is refused or none.
       inboxes_.erase(inbox->id);
       return std::move(sent).error();
+    } else {
+      mark(*inbox, rank, *target.peer);
     }
     ++rank;
   }
@@ -200,7 +205,7 @@ base::Result<void> Engine::cast(const Targets& targets, const Message& message,
       auto sent = send_call(target, rank, message, reply_proc, inbox, cost, index);
       if (!sent) return sent;
     } else if (inbox != 0) {
-      send_reply(reply_proc, {inbox, rank, static_cast<std::uint8_t>(Status::kFailed)},
+      send_reply(reply_proc, {inbox, rank, static_cast<std::uint8_t>(Status::kUnsent)},
                  bytes_of(*target.peer->failure), {}, nullptr);
     }
     ++rank;
@@ -218,6 +223,7 @@ void Engine::send_reply(std::uint64_t proc, const wire::Reply& reply, Bytes data
                                              : copy_payload(data, buffers)});
     return;
   }
+  if (base::reached(base::Boundary::kReplyQueued)) cut_links();
   std::array<std::byte, wire::k_reply_head> head;
   wire::write_reply(reply, head);
   Peer& peer = peer_of(proc);
@@ -228,6 +234,7 @@ void Engine::send_reply(std::uint64_t proc, const wire::Reply& reply, Bytes data
   }
   auto sent = send(peer, wire::Kind::kReply, head, {}, {}, data, buffers);
   if (outcome != nullptr) *outcome = std::move(sent);
+  if (base::reached(base::Boundary::kReplyWritten)) cut_links();
 }
 
 base::Result<void> Engine::post(std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank,

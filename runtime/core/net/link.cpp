@@ -79,6 +79,7 @@ base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
                                    std::to_string(wire::k_default_limit) + " bytes in " +
                                    std::to_string(wire::k_max_buffers + 1) + " parts"};
   }
+  queued_ += end;
   if (gone_) return {};
 
   const std::size_t head_start = out_.size();

@@ -47,6 +47,9 @@ class Link {
 
   // Writes what the socket takes. False when the peer is gone.
   bool flush();
+  // Bytes of all frames so far, and those of them that the socket took.
+  [[nodiscard]] std::uint64_t queued() const noexcept { return queued_; }
+  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
   [[nodiscard]] std::size_t unsent() const noexcept { return out_.size() - sent_; }
 
   // Reads what is there, up to a bound, and hands out the frames; views into the frame live until
@@ -86,6 +89,7 @@ class Link {
   std::deque<Descriptor> received_;  // by frame; -1 for one that was lost on the way
   const bool is_unix_;
   bool gone_ = false;
+  std::uint64_t queued_ = 0;
   std::string why_;
 };
 

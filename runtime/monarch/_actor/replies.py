@@ -18,13 +18,14 @@ __all__ = [
     "FAILED",
     "OK",
     "UNDELIVERED",
+    "UNSENT",
     "error_from",
     "error_of",
     "outcome",
     "unreadable",
 ]
 
-OK, ERROR, FAILED, CANCELLED, UNDELIVERED = 0, 1, 2, 3, 4
+OK, ERROR, FAILED, CANCELLED, UNDELIVERED, UNSENT = 0, 1, 2, 3, 4, 5
 
 
 def outcome(
@@ -55,12 +56,14 @@ def error_from(
         from monarch._actor.remote import load_error  # noqa: PLC0415 - good calls do without
 
         return load_error(data, buffers, title, rank)
-    if status == FAILED:
+    if status in {FAILED, UNSENT}:
         failure = loads(data, buffers) if len(data) else None
         if isinstance(failure, BaseException):
             return failure
         if failure is not None:
-            return call_failed(failure, (rank,), title)
+            error = call_failed(failure, (rank,), title)
+            error.delivered = False if status == UNSENT else None
+            return error
         text = f"the process of rank {rank} is gone"
     elif status == UNDELIVERED:
         text = (
@@ -69,7 +72,9 @@ def error_from(
         )
     else:
         text = f"rank {rank} dropped the call, because its caller had cancelled it"
-    return SupervisionError(f"{title}: {text}", None, (rank,), name)
+    error = SupervisionError(f"{title}: {text}", None, (rank,), name)
+    error.delivered = False if status in {UNSENT, UNDELIVERED} else None
+    return error
 
 
 def unreadable(endpoint: Endpoint[Any, Any], error: Exception) -> Exception:
