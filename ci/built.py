@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,10 +76,29 @@ def _files() -> Iterator[Path]:
                 yield path
 
 
+def place_core() -> Path:
+    """Put the cpu wheel's `_core` beside the package's sources, so that these run as they are.
+
+    Git and the builds of wheels leave it aside.
+    """
+    with zipfile.ZipFile(wheel("cpu")) as archive:
+        (name,) = [n for n in archive.namelist() if re.fullmatch(r"monarch/_core\.[^/]*so", n)]
+        data = archive.read(name)
+    place = ROOT / "runtime" / name
+    for other in place.parent.glob("_core.*so"):
+        if other.name.startswith(("_core.abi3", f"_core.{sys.implementation.cache_tag}")):
+            other.unlink()  # of this interpreter, and found before or after the new one
+    fresh = place.with_name(f"{place.name}.new")
+    fresh.write_bytes(data)
+    fresh.replace(place)  # whoever has the old one mapped keeps it
+    return place
+
+
 def main() -> None:
     """Build what is missing, for the session that comes before the tests."""
     for platform in PLATFORMS:
         print(f"{platform}: {wheel(platform).relative_to(ROOT)}", flush=True)
+    print(f"core: {place_core().relative_to(ROOT)}", flush=True)
 
 
 if __name__ == "__main__":
