@@ -127,7 +127,7 @@ def test_a_program_ends_at_any_moment_with_work_in_flight():
     for _ in range(rounds):
         programs = [Client(END.format(pause=draw.uniform(0, 0.02))) for _ in range(together)]
         for program in programs:
-            assert program.line() == "ready"
+            assert program.line() == "ready", (program.end(), f"seed {seed}")
         for program in programs:
             status, out, err = program.end()
             assert (status, out, err) == (0, "", ""), f"seed {seed}"
