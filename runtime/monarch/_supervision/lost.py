@@ -11,6 +11,8 @@ from __future__ import annotations
 import time
 from _thread import allocate_lock
 
+from monarch._actor.cell import cells
+from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import pack
 from monarch._mesh.placement import holding, place_of, starter_of
 from monarch._proc import local
@@ -60,6 +62,7 @@ class Lost:
     def link_lost(self, peer: int) -> None:
         """The link to a process has closed."""
         self._stalled.discard(peer)
+        self._end_orphans(peer)
         if place_of(peer) is None:
             self._ask(peer)
             return
@@ -150,6 +153,15 @@ class Lost:
                 return
             del self._unowned[proc]
         self._owners.tell(found[1], found[2])
+
+    def _end_orphans(self, peer: int) -> None:
+        """Actors here that a lost process owned end, since no mesh outlives its owner."""
+        here = self._here
+        ids = [actor for actor, cell in list(cells.items()) if cell.owner[0] == peer]
+        if ids and peer != here.id:
+            order = pack(("stop", "the process of its owner is gone"))
+            targets = here.engine.targets([here.id] * len(ids), ids)
+            here.engine.cast(targets, "", order, None, 0, b"", STOP)
 
     def _ask(self, peer: int) -> None:
         with self._lock:
