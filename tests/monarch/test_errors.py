@@ -10,11 +10,8 @@ from monarch._failure import MeshFailure
 
 EXAMPLES = {
     "ActorCrashError": errors.ActorCrashError("what", MeshFailure("lost", "w", (1,)), (1,), "step"),
-    "ActorError": errors.ActorError(ValueError, "what", "Traceback"),
     "DeadlockError": errors.DeadlockError("what", ("A.x", "B.y"), "x"),
     "SupervisionError": errors.SupervisionError("what", None, (2,), "step"),
-    "RemoteError": errors.RemoteError("a.B", "what", "why"),
-    "StoppedError": errors.StoppedError("what"),
     "MonarchError": errors.MonarchError("what"),
     "ConflictError": errors.ConflictError("what"),
     "RuntimeLibraryError": errors.RuntimeLibraryError("what"),

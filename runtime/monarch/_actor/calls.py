@@ -10,6 +10,7 @@ from monarch._actor import replies
 from monarch._actor.future import PENDING, VALUE, Future, late, settling
 from monarch._actor.generic import R, R_co
 from monarch._actor.pickling import loads
+from monarch._shape.value_mesh import Unread
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from monarch._core import Inbox
 
 __all__ = ["AllFuture", "OneFuture", "StreamFuture"]
+
+_LARGE = 1 << 16  # bytes of a value that is unpickled only when it is looked at
 
 
 class CallFuture(Future[R_co]):
@@ -140,6 +143,8 @@ class AllFuture(CallFuture[R]):
 
     __slots__ = ("_errors", "_seen", "_values")
 
+    _lazy = True
+
     def __init__(self, inbox: Inbox, endpoint: Endpoint[Any, Any]) -> None:
         super().__init__(inbox, endpoint)
         self._seen = 0
@@ -164,6 +169,9 @@ class AllFuture(CallFuture[R]):
             while seen < arrived:
                 rank, status, data, buffers = inbox.get(seen)
                 seen += 1
+                if self._lazy and not status and (buffers or len(data) > _LARGE):
+                    self._values[rank] = Unread(replies.read, endpoint, data, buffers)
+                    continue
                 value, failed = replies.outcome(endpoint, rank, status, data, buffers)
                 if not failed:
                     self._take(rank, value)

@@ -48,6 +48,8 @@ class Accumulator(Generic[P, R, A]):
 class _Fold(AllFuture[A]):
     __slots__ = ("_combine", "_so_far")
 
+    _lazy = False
+
     def __init__(
         self,
         inbox: Inbox,

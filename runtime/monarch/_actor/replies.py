@@ -22,6 +22,7 @@ __all__ = [
     "error_from",
     "error_of",
     "outcome",
+    "read",
     "unreadable",
 ]
 
@@ -75,6 +76,19 @@ def error_from(
     error = SupervisionError(f"{title}: {text}", None, (rank,), name)
     error.delivered = False if status in {UNSENT, UNDELIVERED} else None
     return error
+
+
+def read(endpoint: Endpoint[Any, Any], data: Any, buffers: list[Any] | None) -> Any:
+    """The value of a good reply.
+
+    Raises:
+        PicklingError: it cannot be unpickled here.
+
+    """
+    try:
+        return loads(data, buffers)
+    except Exception as error:
+        raise unreadable(endpoint, error) from error
 
 
 def unreadable(endpoint: Endpoint[Any, Any], error: Exception) -> Exception:

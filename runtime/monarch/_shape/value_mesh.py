@@ -42,16 +42,13 @@ class Failed:
 
 
 class Unread:
-    """A value that is made when it is looked at: `read(*arguments)`, which has to pickle."""
+    """A value that is made when it is looked at: `read(*arguments)`."""
 
     __slots__ = ("arguments", "read")
 
     def __init__(self, read: Callable[..., Any], *arguments: Any) -> None:
         self.read = read
         self.arguments = arguments
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Unread, (self.read, *self.arguments)
 
 
 class ValueMesh(MeshTrait, Generic[R]):
@@ -166,7 +163,11 @@ class ValueMesh(MeshTrait, Generic[R]):
         return value
 
     def _picked(self) -> list[Any]:
-        return [self._cells[place] for place in self._shape.ranks()]
+        cells = self._cells
+        for place in self._shape.ranks():
+            if type(cells[place]) is Unread:
+                self._at(place)
+        return [cells[place] for place in self._shape.ranks()]
 
     @property
     def extent(self) -> Extent:

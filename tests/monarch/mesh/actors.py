@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, ClassVar
 
 from monarch.actor import (
     Actor,
@@ -73,10 +73,28 @@ class Where(Actor):
         return list(procs.spawn("below", Where).pid.call().get().values())
 
     @endpoint
+    def noted(self, size: int) -> Noted:
+        return Noted(current_rank().rank, size)
+
+    @endpoint
     def own_meshes(self) -> tuple[int, dict[str, int], Any]:
         instance = context().actor_instance
         here = this_proc().spawn("here", Where)
         return here.pid.call_one().get(), instance.proc_mesh.sizes, this_proc().sizes
+
+
+class Noted:
+    """A value that notes where it is unpickled."""
+
+    seen: ClassVar[list[int]] = []
+
+    def __init__(self, rank: int, size: int) -> None:
+        self.rank = rank
+        self.content = bytes(size)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.seen.append(self.rank)
 
 
 class Sensitive(Actor):

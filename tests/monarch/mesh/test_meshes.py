@@ -11,7 +11,7 @@ import pytest
 from monarch.actor import ProcMesh, ValueMesh, this_host, this_proc
 from monarch.errors import ActorError, SupervisionError
 from monarch.mesh import ActorMesh, HostMesh
-from tests.monarch.mesh.actors import Counter, Sensitive, Where
+from tests.monarch.mesh.actors import Counter, Noted, Sensitive, Where
 
 T = 60
 
@@ -128,6 +128,21 @@ def test_an_actor_spawns_processes_that_end_with_its_own(spawn):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_large_values_are_unpickled_when_they_are_looked_at(spawn):
+    where = spawn(n=3).spawn("where", Where)
+    Noted.seen.clear()
+    values = where.noted.call(1 << 20).get(timeout=T)
+    assert Noted.seen == []
+    assert len(values.get(2).content) == 1 << 20
+    assert values.get(2) is values.item(n=2)
+    assert Noted.seen == [2]
+    assert [value.rank for value in values.values()] == [0, 1, 2]
+    assert Noted.seen == [2, 0, 1]
+    small = where.noted.call(10).get(timeout=T)
+    assert sorted(Noted.seen[3:]) == [0, 1, 2]
+    assert [value.rank for value in small.values()] == [0, 1, 2]
 
 
 def test_two_hundred_calls_in_flight_keep_their_order(spawn):
