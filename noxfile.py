@@ -10,7 +10,7 @@ import nox
 sys.path.insert(0, str(Path(__file__).parent))
 
 from ci import bench as benchmarks
-from ci import checks, containers, gpu, packages, suite, wheels
+from ci import call_path, checks, containers, gpu, packages, suite, wheels
 from ci import cpp as core
 from ci import fuzz as fuzzing
 
@@ -52,6 +52,26 @@ def sanitize(session: nox.Session) -> None:
     packages.ensure("sanitize")
     for variant in core.SANITIZED:
         core.test(session, variant)
+
+
+@nox.session
+def arm64(session: nox.Session) -> None:
+    """The C++ tests, cross-built for Linux on arm64, in the user-mode emulator."""
+    packages.ensure("arm64")
+    core.test_arm64(session)
+
+
+@nox.session
+def macos(session: nox.Session) -> None:
+    """The core, compiled for macOS by zig; it is not run."""
+    core.compile_macos(session)
+
+
+@nox.session
+def calls(session: nox.Session) -> None:
+    """Instructions of a call, counted; more than agreed fails. -- --update writes the figures."""
+    packages.ensure("calls")
+    call_path.check(session)
 
 
 @nox.session

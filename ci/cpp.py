@@ -1,4 +1,4 @@
-"""Sessions cpp, sanitize and fuzz: the C++ core, built apart from Python."""
+"""Sessions cpp, sanitize, fuzz, arm64 and macos: the C++ core, built apart from Python."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import nox
 
 _SOURCES = project.ROOT / "runtime/core"
+ZIG = "ziglang==0.17.1"
 _SANITIZE = "-DCMAKE_CXX_FLAGS=-fno-omit-frame-pointer -fno-sanitize-recover=all -g -O1"
 
 
@@ -42,6 +43,22 @@ SANITIZED = (
     Variant("asan", (_TESTS, _CLANG, f"{_SANITIZE} -fsanitize=address,undefined")),
     Variant("tsan", (_TESTS, _CLANG, f"{_SANITIZE} -fsanitize=thread")),
 )
+_ARM64_SYSTEM = "/usr/aarch64-linux-gnu"
+_ARM64_INCLUDE = project.CACHE / "cpp/arm64-include"
+ARM64 = Variant(
+    "arm64",
+    (
+        _TESTS,
+        "-DCMAKE_BUILD_TYPE=Debug",
+        "-DCMAKE_CXX_FLAGS=-Werror",
+        "-DCMAKE_SYSTEM_NAME=Linux",
+        "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
+        "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
+        f"-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;{_ARM64_SYSTEM}",
+        f"-DDOCTEST_INCLUDE={_ARM64_INCLUDE}",
+    ),
+)
+CALL_PATH = Variant("calls", ("-DMONARCH_CALL_PATH=ON", "-DCMAKE_BUILD_TYPE=Release"))
 FUZZERS = Variant("fuzz", ("-DMONARCH_FUZZERS=ON", _CLANG, "-DCMAKE_CXX_FLAGS=-g -O1"))
 
 
@@ -55,6 +72,39 @@ def test(session: nox.Session, variant: Variant) -> None:
     """Build `variant` and run its tests with ctest."""
     build(session, variant)
     session.run("ctest", "--test-dir", str(variant.folder), "--output-on-failure")
+
+
+def test_arm64(session: nox.Session) -> None:
+    """Build for Linux on arm64 and run its tests in the user-mode emulator."""
+    # The headers of this machine's own C library must stay out of the way: doctest's alone.
+    _ARM64_INCLUDE.mkdir(parents=True, exist_ok=True)
+    link = _ARM64_INCLUDE / "doctest"
+    link.unlink(missing_ok=True)
+    link.symlink_to("/usr/include/doctest")
+    test(session, ARM64)
+
+
+def macos_command(python: str, source: Path) -> list[str]:
+    """What compiles one file of the core for macOS, with the headers that zig brings."""
+    warnings = ["-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror"]
+    target = ["-target", "aarch64-macos", "-std=c++20", "-I", str(_SOURCES)]
+    output = project.CACHE / "cpp/macos" / source.relative_to(_SOURCES).with_suffix(".o")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    zig = [python, "-m", "ziglang", "c++", *target, *warnings]
+    return [*zig, "-c", str(source), "-o", str(output)]
+
+
+def sources() -> list[Path]:
+    """Every file of the core that ends up in the module."""
+    apart = ("_test.cpp", "_fuzz.cpp", "test_main.cpp", "call_path.cpp")
+    return [path for path in sorted(_SOURCES.rglob("*.cpp")) if not path.name.endswith(apart)]
+
+
+def compile_macos(session: nox.Session) -> None:
+    """Compile the core for macOS; nothing is linked or run."""
+    session.install(ZIG)
+    for source in sources():
+        session.run(*macos_command("python", source), silent=True)
 
 
 def fuzzers() -> list[Path]:

@@ -68,6 +68,9 @@ CLANG = SystemPackage("clang", command="clang++")
 CLANG_RUNTIMES = SystemPackage(
     "libclang-rt-dev", clang_library=f"libclang_rt.fuzzer-{platform.machine()}.a"
 )
+GXX_ARM64 = SystemPackage("g++-aarch64-linux-gnu", command="aarch64-linux-gnu-g++")
+QEMU = SystemPackage("qemu-user", command="qemu-aarch64")
+VALGRIND = SystemPackage("valgrind", command="valgrind")
 PODMAN = SystemPackage("podman", command="podman")
 RUNC = SystemPackage("runc", command="runc")
 MMDEBSTRAP = SystemPackage("mmdebstrap", command="mmdebstrap")
@@ -79,6 +82,8 @@ NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "tests": (*_COMPILE, DOCTEST, CLANG_HIP),
     "cpp": (GXX, DOCTEST),
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
+    "arm64": (GXX_ARM64, QEMU, DOCTEST),
+    "calls": (GXX, VALGRIND),
     "fuzz": (GXX, CLANG, CLANG_RUNTIMES),
     "bench": _COMPILE,
     "gpu-tests": (GIT,),

@@ -141,6 +141,7 @@ struct Limits {
   std::size_t segments = 256;      // of shared memory, for large messages; 0: none
   base::Duration heartbeat = std::chrono::milliseconds(500);
   int misses = 4;
+  base::Duration keep_segments = std::chrono::seconds(30);  // that none of was used
 };
 
 class Engine {
@@ -287,6 +288,7 @@ class Engine {
   Waited send_chunks(Shipping& shipping, const Shipment& shipment, std::uint64_t proc);
   void exhausted(const std::string& why);
   void clear_away(net::Leftovers left);
+  void trim_segments(base::Instant now);
   void forget_payloads(Peer& peer);
   void return_segments();
   bool handle_payload(Peer& peer, net::Link& link, const wire::Frame& frame);
@@ -364,6 +366,8 @@ class Engine {
   std::uint64_t next_transfer_ = 1;
   base::Instant no_offers_until_{};
   bool warned_ = false;
+  std::size_t loans_seen_ = 0;
+  base::Instant last_loan_{};
 
   std::condition_variable caretaker_condition_;
   bool caretaker_deep_ = false;

@@ -225,6 +225,19 @@ void Engine::clear_away(net::Leftovers left) {
                   std::make_move_iterator(left.memory.end()));
 }
 
+// Called with each heartbeat: memory for large messages goes when there were none for a while.
+void Engine::trim_segments(base::Instant now) {
+  const net::Arena::Usage usage = arena_.usage();
+  if (usage.loans != loans_seen_) {
+    loans_seen_ = usage.loans;
+    last_loan_ = now;
+  } else if (usage.idle > 0 && now - last_loan_ >= limits_.keep_segments) {
+    net::Leftovers left;
+    arena_.trim(left);
+    clear_away(std::move(left));
+  }
+}
+
 void Engine::forget_payloads(Peer& peer) {
   ++peer.epoch;
   peer.offers = 0;

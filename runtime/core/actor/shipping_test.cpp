@@ -193,6 +193,22 @@ TEST_CASE("large messages come through segments, which come back and are used ag
   CHECK(pair.client.borrowed() == 0);
 }
 
+TEST_CASE("memory of segments goes when there were no large messages for a while") {
+  Pair pair({.heartbeat = 5ms, .misses = 1000, .keep_segments = 100ms});
+  const auto data = pattern(kMiB, 5);
+  const std::array<Bytes, 1> buffers{data};
+  for (int i = 0; i < 4; ++i) (void)pair.echo({}, buffers);
+  CHECK(pair.client.segments().made > 0);
+  CHECK(pair.settles());
+  for (int i = 0; i < 2000 && pair.client.segments().idle > 0; ++i) {
+    auto inbox = pair.client.open_inbox(true);
+    (void)pair.client.wait(*inbox, 1, monarch::base::SteadyClock().now() + 5ms);
+    pair.client.close_inbox(*inbox);
+  }
+  CHECK(pair.client.segments().idle == 0);
+  CHECK(equal(pair.echo({}, buffers).buffers[0], data));
+}
+
 TEST_CASE("without segments they come in chunks, interleaved with those of other threads") {
   Pair pair({.segments = 0});
   check_echoes(pair);

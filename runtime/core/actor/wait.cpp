@@ -300,6 +300,7 @@ void Engine::beat(base::Instant now) {
   next_beat_ = now + limits_.heartbeat;
   spin_.set_cores(net::allowed_cores());
   find_stuck();
+  trim_segments(now);
   for (const auto& [id, peer] : peers_) {
     if (peer->link == nullptr) continue;
     net::Link& link = *peer->link;
@@ -342,7 +343,7 @@ void Engine::sweep(Lock& lock) {
 
 void Engine::caretaker() {
   sigset_t all;
-  ::sigfillset(&all);
+  sigfillset(&all);  // a macro elsewhere
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   Lock lock(mutex_);
   std::uint64_t seen = polls_;

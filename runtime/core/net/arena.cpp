@@ -117,6 +117,7 @@ base::Result<Segment> Arena::fill(const Shared& block, PeerId peer, std::size_t 
     blocks_.erase(block->id);
     return std::move(done).error();
   }
+  ++loans_;
   const bool known = contains(block->known, peer);
   if (!known) block->known.push_back(peer);
   return Segment{block->id, block->file.get(), block->pages.data(), block->pages.size(), known,
@@ -187,6 +188,7 @@ Arena::Usage Arena::usage() const {
     if (block->lent_to) usage.lent_bytes += block->pages.size();
   }
   usage.made = made_;
+  usage.loans = loans_;
   return usage;
 }
 

@@ -89,7 +89,8 @@ class Arena {
     std::size_t lent_bytes = 0;
     std::size_t idle = 0;
     std::size_t idle_bytes = 0;
-    std::size_t made = 0;  // since the start: stands still where reuse works
+    std::size_t made = 0;   // since the start: stands still where reuse works
+    std::size_t loans = 0;  // since the start
   };
   [[nodiscard]] Usage usage() const;
 
@@ -118,6 +119,7 @@ class Arena {
   std::size_t idle_bytes_ = 0;
   std::size_t making_ = 0;  // new ones on the way, made without the lock
   std::size_t made_ = 0;
+  std::size_t loans_ = 0;
   SegmentId next_ = 1;
 };
 

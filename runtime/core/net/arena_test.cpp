@@ -121,6 +121,7 @@ TEST_CASE("ten thousand loans of mixed sizes leave as many segments as were lent
     REQUIRE(lender.give_back(1 + i % 3, segment.id));
   }
   CHECK(lender.arena.usage().made == 4);
+  CHECK(lender.arena.usage().loans == 10'000);
   CHECK(lender.arena.usage().lent == 0);
   CHECK(open_descriptors() == before + 4);
 }

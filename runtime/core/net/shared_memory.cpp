@@ -17,8 +17,6 @@
 namespace monarch::net {
 namespace {
 
-constexpr std::size_t kLarge = std::size_t{32} << 20;
-
 base::Error system_error(const char* what, std::size_t size, int number) {
   return {base::Code::kSystem, std::string(what) + " of " + std::to_string(size) +
                                    " bytes of shared memory: " + std::strerror(number)};
@@ -67,10 +65,12 @@ int open_file(Backing backing, bool& sealable) {
   return open_named();
 }
 
+#if defined(__linux__)
+constexpr std::size_t kLarge = std::size_t{32} << 20;
+
 // Bytes that can still be had, as far as the system says; read only before large allocations.
 std::size_t available_memory() noexcept {
   std::size_t available = std::numeric_limits<std::size_t>::max();
-#if defined(__linux__)
   std::FILE* const file = std::fopen("/proc/meminfo", "re");
   if (file == nullptr) return available;
   std::array<char, 128> line{};
@@ -82,9 +82,9 @@ std::size_t available_memory() noexcept {
     }
   }
   std::fclose(file);
-#endif
   return available;
 }
+#endif
 
 bool fits(std::size_t size) noexcept {
   return size <= static_cast<std::size_t>(std::numeric_limits<off_t>::max());
@@ -145,9 +145,11 @@ base::Result<void> reserve(const Descriptor& file, const Pages& pages, std::size
   // write(2) reports exhaustion as an error, and costs half of what faulting the pages in does.
   // No error says that a machine is about to run out of memory: it ends some process instead.
   (void)pages;
+#if defined(__linux__)
   if (to - from >= kLarge && to - from > available_memory() / 2) {
     return system_error("allocation", to, ENOMEM);
   }
+#endif
   static const std::array<std::byte, 1 << 16> zeros{};
   while (from < to) {
     const std::size_t count = std::min(zeros.size(), to - from);

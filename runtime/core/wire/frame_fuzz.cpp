@@ -10,6 +10,8 @@
 #include "base/crc32c.hpp"
 #include "wire/decoder.hpp"
 #include "wire/encoder.hpp"
+#include "wire/message.hpp"
+#include "wire/transfer.hpp"
 
 namespace {
 
@@ -32,6 +34,32 @@ std::vector<std::byte> encoded_again(const wire::Frame& frame) {
   std::vector<std::byte> all;
   for (const Bytes piece : again->pieces()) all.insert(all.end(), piece.begin(), piece.end());
   return all;
+}
+
+// Whatever a frame says, each reader takes it or refuses it.
+void read_message(Bytes message) {
+  for (const auto read : {+[](Bytes& of) { return wire::read_call(of).ok(); },
+                          +[](Bytes& of) { return wire::read_reply(of).ok(); },
+                          +[](Bytes& of) { return wire::read_cancel(of).ok(); },
+                          +[](Bytes& of) { return wire::read_credit(of).ok(); },
+                          +[](Bytes& of) { return wire::read_chunk(of).ok(); }}) {
+    Bytes rest = message;
+    (void)read(rest);
+    require(rest.size() <= message.size());
+  }
+  (void)wire::read_segment(message);
+  (void)wire::read_mapped(message);
+  (void)wire::read_ids(message);
+  const auto attach = wire::read_attach(message);
+  if (!attach.ok()) return;
+  const auto layout = wire::layout_of(attach->lengths);
+  if (!layout) return;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < attach->lengths.size(); ++i) {
+    require(layout->offsets[i] >= end);
+    end = layout->offsets[i] + attach->lengths[i];
+  }
+  require(end == layout->total);
 }
 
 void put_checksums_right(std::span<std::byte> stream) {
@@ -77,6 +105,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         require(input.empty());
         continue;
       }
+      read_message((*result)->message);
       const auto again = encoded_again(**result);
       require(std::equal(again.begin(), again.end(), frame_start, input.data()));
       frame_start = input.data();
