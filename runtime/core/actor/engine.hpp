@@ -117,11 +117,11 @@ struct Event {
 enum class Waited { kDone, kTimeout, kSignal, kStopped };
 
 struct Message {
-  std::string_view endpoint;
-  base::Bytes data;
-  std::span<const base::Bytes> buffers;
+  std::string_view endpoint = {};
+  base::Bytes data = {};
+  std::span<const base::Bytes> buffers = {};
   std::uint64_t sender = 0;
-  std::string_view extent;
+  std::string_view extent = {};
   std::uint16_t flags = 0;
   Shipping* shipping = nullptr;  // of a large one: ship() was called for its receivers
 };

@@ -43,8 +43,8 @@ struct Call {
   std::uint64_t inbox = 0;       // 0 when no reply is wanted
   std::uint32_t rank = 0;
   std::uint16_t flags = 0;
-  std::string_view endpoint;
-  std::string_view extent;
+  std::string_view endpoint = {};
+  std::string_view extent = {};
 };
 
 struct Reply {
