@@ -16,7 +16,7 @@ constexpr base::Duration kFlushDelay = std::chrono::microseconds(150);
 constexpr base::Duration kStuck = std::chrono::milliseconds(100);
 constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
 constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
-constexpr int kQuietTicks = 20;  // before the caretaker stops looking
+constexpr int kQuietTicks = 3;  // before the caretaker stops looking: heartbeats alone start it again
 constexpr std::size_t kMostWorkers = 4096;
 
 thread_local std::uint32_t worker_at = ~std::uint32_t{0};  // of the worker whose thread this is
