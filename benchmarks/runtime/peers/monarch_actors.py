@@ -8,7 +8,6 @@ from typing import Any
 
 import monarch.actor
 from monarch.actor import Actor, endpoint
-
 from peers.peer import Peer, now
 
 

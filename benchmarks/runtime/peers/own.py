@@ -9,7 +9,6 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from monarch.actor import Actor, endpoint
-
 from peers import measure
 from peers.measure import percentile
 from peers.peer import now
