@@ -69,7 +69,7 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         """
         route = self._route(stopped=True)
         self._stopped = reason
-        self._procs.spawned.pop(self._actor, None)
+        self._procs.retire(self._actor, self._shape.ranks())
         data = pack(reason)
         inbox = route.engine.call(route.targets, "", data, None, sender(), route.extent, _STOP)
         route.stale = True

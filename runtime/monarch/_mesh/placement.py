@@ -76,9 +76,12 @@ class ProcRef:
 
 
 class Spawned:
-    """Actors that this process spawned on a mesh of procs: what it takes to make one again."""
+    """Actors that this process spawned on a mesh of procs: what it takes to make one again.
 
-    __slots__ = ("actor", "buffers", "data", "extent", "flags", "name", "ranks", "sender")
+    `ranks` are those of the mesh of procs, None for all; `gone` the ones that were stopped.
+    """
+
+    __slots__ = ("actor", "buffers", "data", "extent", "flags", "gone", "name", "ranks", "sender")
 
     def __init__(
         self,
@@ -90,6 +93,7 @@ class Spawned:
         self.actor = actor
         self.name = name
         self.ranks = ranks
+        self.gone: frozenset[int] = frozenset()
         self.data, self.buffers, self.sender, self.extent, self.flags = create
 
 
@@ -183,6 +187,15 @@ class Placement:
         self.stopped = reason
         self.spawned.clear()
         self.spoil()
+
+    def retire(self, actor: int, ranks: Iterable[int]) -> None:
+        """Note that actors of some ranks were stopped: they are not made again."""
+        spawned = self.spawned.get(actor)
+        if spawned is not None:
+            spawned.gone |= set(ranks)
+            left = self.refs if spawned.ranks is None else spawned.ranks
+            if spawned.gone.issuperset(left):
+                del self.spawned[actor]
 
     def spoil(self) -> None:
         """Make all routes stale."""

@@ -87,6 +87,8 @@ def remake(placement: Placement, ranks: Sequence[int]) -> list[tuple[Spawned, in
 
 def _place(spawned: Spawned, rank: int) -> int | None:
     """The rank that an actor has among those it was spawned with."""
+    if rank in spawned.gone:
+        return None
     if spawned.ranks is None:
         return rank
     return spawned.ranks.index(rank) if rank in spawned.ranks else None

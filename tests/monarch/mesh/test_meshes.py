@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
+import select
 
 import pytest
 
@@ -128,6 +129,16 @@ def test_an_actor_spawns_processes_that_end_with_its_own(spawn):
     for pid in pids:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_what_an_actor_spawned_ends_with_the_actor(spawn):
+    where = spawn(n=1).spawn("where", Where)
+    pids = where.slice(n=0).spawn_below.call_one(2).get(timeout=T)
+    watched = [os.pidfd_open(pid) for pid in pids]
+    assert where.stop().get(timeout=T) is None
+    for fd in watched:
+        assert select.select([fd], [], [], T)[0] == [fd]
+        os.close(fd)
 
 
 def test_large_values_are_unpickled_when_they_are_looked_at(spawn):

@@ -71,6 +71,21 @@ def test_actors_of_a_slice_come_back_in_their_places(spawn, failures):
     assert list(part.spawn_point.call().get(timeout=T).values()) == [(0, {"n": 0}), (1, {"n": 1})]
 
 
+def test_actors_that_were_stopped_do_not_come_back(spawn, failures):
+    procs = spawn(n=2)
+    where = procs.spawn("where", Where)
+    where.slice(n=1).stop("enough").get(timeout=T)
+    procs.respawn([0, 1]).get(timeout=T)
+    assert where.slice(n=0).spawn_point.call_one().get(timeout=T) == (0, {"n": 0})
+    other = procs.spawn("other", Where)
+    other.stop().get(timeout=T)
+    procs.respawn([1]).get(timeout=T)
+    assert list(procs.spawn("more", Where).spawn_point.call().get(timeout=T).values()) == [
+        (0, {"n": 0}),
+        (1, {"n": 1}),
+    ]
+
+
 def test_a_handle_that_was_sent_away_reaches_the_replaced_rank(spawn, failures):
     procs = spawn(n=2)
     where = procs.spawn("where", Where)
