@@ -373,6 +373,7 @@ class Engine {
   bool caretaker_deep_ = false;
   bool flush_armed_ = false;   // the caretaker knows that writes are delayed
   bool relief_armed_ = false;  // or that a worker may be stuck
+  bool relief_soon_ = false;   // for a worker that waits for an answer
   base::Instant next_beat_{};
   std::thread thread_;
 };

@@ -14,6 +14,7 @@ namespace {
 constexpr base::Duration kSlice = std::chrono::milliseconds(200);
 constexpr base::Duration kFlushDelay = std::chrono::microseconds(150);
 constexpr base::Duration kStuck = std::chrono::milliseconds(100);
+constexpr base::Duration kBlocked = std::chrono::milliseconds(2);  // waits for an answer
 constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
 constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
 constexpr int kQuietTicks = 3;  // before the caretaker stops looking: heartbeats alone start it again
@@ -56,7 +57,10 @@ void Engine::wake_caretaker() {
 }
 
 void Engine::arm_relief(const Worker& worker) {
-  if (worker.is_crowded() && !std::exchange(relief_armed_, true)) wake_caretaker();
+  if (!worker.is_crowded()) return;
+  const bool armed = std::exchange(relief_armed_, true);
+  const bool sooner_now = worker.blocked && !std::exchange(relief_soon_, true);
+  if (!armed || sooner_now) wake_caretaker();
 }
 
 // Waits until `ready`, leading when nobody else does. `list`: where it stands while it does not.
@@ -196,7 +200,10 @@ Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant
   Lock lock(mutex_);
   if (inbox.has(count)) return Waited::kDone;
   Worker* const worker = worker_of_this_thread();
-  if (worker != nullptr) worker->blocked = true;
+  if (worker != nullptr) {
+    worker->blocked = true;
+    arm_relief(*worker);
+  }
   inbox.waiters.push_back(&waiter);
   const Waited waited = wait_for(
       lock, waiter, deadline, [&] { return inbox.has(count); }, followers_);
@@ -273,7 +280,7 @@ void Engine::relieve(base::Instant now) {
   for (std::size_t i = 0; i < count; ++i) {
     Worker& stuck = *workers_[i];
     // Between two messages it only waits for a processor, and takes the next one itself.
-    if (!stuck.is_crowded() || now - stuck.busy_since < (stuck.blocked ? kStuck : turn)) continue;
+    if (!stuck.is_crowded() || now - stuck.busy_since < (stuck.blocked ? kBlocked : turn)) continue;
     const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
       return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
     });
@@ -328,7 +335,10 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
       std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
   if (relief_armed_) {
     relieve(now);
-    due = sooner(due, now + kStuck);
+    relief_soon_ = std::ranges::any_of(workers_, [](const auto& worker) {
+      return worker->is_crowded() && worker->blocked;
+    });
+    due = sooner(due, now + (relief_soon_ ? kBlocked : kStuck));
   }
   return due;
 }

@@ -38,6 +38,8 @@ __all__ = [
 ]
 
 _JOIN_S = 1.0
+_WORKERS = 4
+"""Threads for plain actors; those that are stuck in an endpoint are relieved by more."""
 
 
 class Process:
@@ -376,6 +378,7 @@ def _make(proc: int | None, parent: int | None) -> Process:
             proc = int.from_bytes(os.urandom(8), "little") | 1
         engine = Engine(
             proc,
+            workers=_WORKERS,
             heartbeat=config.value("heartbeat_interval"),
             misses=config.value("heartbeat_misses"),
         )
