@@ -24,7 +24,7 @@ class Cell:
         place: its place among the actors spawned with it, whose `extent` is as on the wire.
         owner: the process and the actor that spawned it; `creator` is that actor's name.
         instance: the object itself, None until its constructor is through and after its end.
-        methods: its endpoints, bound; those that can be called without more ado in `plain`.
+        plain: its endpoints that can be called without more ado, bound; the others in `methods`.
         loop: it lives on the event loop.
         running: what runs on the event loop now, by request.
         ended: why it takes no more messages; None while it does.
@@ -70,15 +70,24 @@ class Cell:
         self.loop = needs_loop(cls)
         self.methods: dict[str, tuple[Method, Callable[..., Any]]] = {}
         self.plain: dict[str, Callable[..., Any]] = {}
-        self.running: dict[Any, Any] = {}
+        self.running: dict[Any, Any] = {} if self.loop else _NOTHING
         self.ended: str | None = None
-        self.on_end: list[Callable[[], None]] = []
+        self.on_end: list[Callable[[], None]] | None = None
 
     def born(self, instance: object) -> None:
         """The constructor is through: its endpoints can be called."""
         self.instance = instance
         for name, method in endpoints_of(self.cls).items():
-            self._add(name, method)
+            if self.loop or method.explicit:
+                self._add(name, method)
+            else:
+                self.plain[name] = getattr(instance, name)
+
+    def at_end(self, function: Callable[[], None]) -> None:
+        """Call `function()` once the actor has ended, last in first out."""
+        if self.on_end is None:
+            self.on_end = []
+        self.on_end.append(function)
 
     def find(self, name: str, *, explicit: bool) -> tuple[Method, Callable[..., Any]]:
         """An endpoint, or a method that is called by `as_endpoint`.
@@ -92,7 +101,7 @@ class Cell:
             return found
         function = None if name.startswith("__") else getattr(self.cls, name, None)
         if not callable(function):
-            known = ", ".join(sorted(self.methods)) or "none"
+            known = ", ".join(sorted(endpoints_of(self.cls))) or "none"
             raise AttributeError(  # noqa: TRY004 - it is an attribute that is missing
                 f"{self.cls.__qualname__} has no endpoint {name!r}; its endpoints are {known}"
             )
@@ -111,6 +120,8 @@ class Cell:
     def __repr__(self) -> str:
         return f"<actor {self.name} of class {self.cls.__qualname__}, rank {self.rank}>"
 
+
+_NOTHING: dict[Any, Any] = {}
 
 cells: dict[int, Cell] = {}
 """The actors of this process, by id."""

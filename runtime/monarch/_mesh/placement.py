@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _SPARE = 64
+_NONE: frozenset[int] = frozenset()
 
 
 class ProcRef:
@@ -93,7 +94,7 @@ class Spawned:
         self.actor = actor
         self.name = name
         self.ranks = ranks
-        self.gone: frozenset[int] = frozenset()
+        self.gone: frozenset[int] = _NONE
         self.data, self.buffers, self.sender, self.extent, self.flags = create
 
 

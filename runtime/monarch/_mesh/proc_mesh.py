@@ -86,10 +86,11 @@ class ProcMesh(MeshTrait):
         data, buffers = dumps((Class, args, kwargs, info), title)
         flags = _CREATE | _LOOP if needs_loop(Class) else _CREATE
         create = (data, buffers, owner, route.extent, flags)
-        procs.spawned[mesh._actor] = Spawned(mesh._actor, name, ranks, create)
+        if procs.request is not None or procs.owner[0] != place.id:  # not this process alone
+            procs.spawned[mesh._actor] = Spawned(mesh._actor, name, ranks, create)
         place.engine.cast(route.targets, "", *create)
         if owner:
-            cells[owner].on_end.append(lambda: _outlived(mesh))
+            cells[owner].at_end(lambda: _outlived(mesh))
         return mesh  # type: ignore[return-value]  # typed as the class
 
     @property

@@ -108,7 +108,7 @@ def start(request: Request) -> Placement:
     placement.request = request
     placements.own(placement)
     if placement.owner[1]:
-        cells[placement.owner[1]].on_end.append(lambda: _outlived(placement))
+        cells[placement.owner[1]].at_end(lambda: _outlived(placement))
     try:
         _ask(request, refs.values())
     except BaseException:
