@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 import select
+import sys
 import time
 from _thread import allocate_lock, get_ident
 
@@ -26,7 +27,7 @@ from monarch._link.pending import (
     try_send,
     unreachable,
 )
-from monarch.errors import LinkError
+from monarch.errors import LinkError, SecretError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Gate:
         self._thread: Thread | None = None
         self._wake = os.pipe()  # made before descriptors can run out
         self._closed = False
+        self._told = False
         self._asked: list[Door | Dial | int] = []  # from other threads; an int: forget that peer
         self._ready: list[Door] = []
         self._guests: dict[int, Guest] = {}
@@ -299,8 +301,14 @@ class Gate:
                 send(sock, handshake.refusal("user"))
                 sock.close()
                 continue
+            try:
+                held = self._secret()
+            except SecretError as error:
+                sock.close()
+                self._tell_once(f"monarch: no process can link to this one: {error}")
+                continue
             side = handshake.Listener(
-                self._secret(),
+                held,
                 self._own,
                 sockets.channel(sock.getsockname()),
                 role=self.role,
@@ -383,6 +391,8 @@ class Gate:
                 peer=dial.peer,
             )
             send(sock, dial.side.start())
+        except SecretError as error:
+            self._fail(dial, LinkError("secret", f"{dial.address}: {error}"))
         except OSError as error:
             self._retry(dial, unreachable(dial.address, error.errno or 0))
 
@@ -445,7 +455,15 @@ class Gate:
         self._dials.remove(dial)
         self._end(dial, None)
 
-    @staticmethod
-    def _end(dial: Dial, error: LinkError | None) -> None:
+    def _end(self, dial: Dial, error: LinkError | None) -> None:
         for done in dial.done:
-            done(dial.peer, error)
+            try:
+                done(dial.peer, error)
+            except Exception as raised:  # noqa: BLE001 - other dials have to go on
+                if not self._closed:
+                    sys.excepthook(type(raised), raised, raised.__traceback__)
+
+    def _tell_once(self, text: str) -> None:
+        if not self._told:
+            self._told = True
+            os.write(2, f"{text}\n".encode())

@@ -13,7 +13,8 @@ def process():
 
     def make(own, secret=SECRET, **options):
         links = Links()
-        gate = Gate(links, own, lambda: secret, links.watch, links.unwatch, **options)
+        give = secret if callable(secret) else lambda: secret
+        gate = Gate(links, own, give, links.watch, links.unwatch, **options)
         made.append((gate, links))
         return gate, links
 

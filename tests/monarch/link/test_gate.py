@@ -19,7 +19,7 @@ import pytest
 from monarch._link import gate as gates
 from monarch._link import handshake
 from monarch._link.address import parse
-from monarch.errors import AddressError, LinkError
+from monarch.errors import AddressError, LinkError, SecretError
 from tests.monarch.link.harness import OTHER, SECRET
 
 _NOBODY = 65534
@@ -187,6 +187,37 @@ def test_another_proc_than_the_one_asked_for_is_refused(process, name):
         a.connect(parse(name), peer=3, seconds=30)
     assert caught.value.code == "identity"
     assert at_b.links == {}
+
+
+def unsafe():
+    raise SecretError("the secret /x has mode 0644")
+
+
+def test_a_secret_that_is_refused_ends_dials_and_keeps_the_door(process, name, capfd):
+    a, _ = process(1, secret=unsafe)
+    b, at_b = process(2)
+    b.listen(parse(name))
+    with pytest.raises(LinkError, match="mode 0644"):
+        a.connect(parse(name), seconds=30)
+    door = f"{name}-a"
+    a.listen(parse(door))
+    for _ in range(2):
+        assert drained(raw(door)) == b""
+    assert capfd.readouterr().err.count("no process can link to this one") == 1
+    assert at_b.links == {}
+
+
+def test_a_callback_that_raises_does_not_stop_the_others(process, name, capsys):
+    a, _ = process(1)
+    b, _ = process(2)
+    b.listen(parse(name))
+
+    def broken(*_):
+        raise ValueError("not mine")
+
+    a.dial(parse(f"{name}-nobody"), broken, seconds=0)
+    assert a.connect(parse(name), seconds=30) == 2
+    assert "not mine" in capsys.readouterr().err
 
 
 _HELLO = handshake.Dialer(SECRET, 1, b"unix \0x").start()
