@@ -14,8 +14,9 @@ namespace {
 
 using base::Bytes;
 
-// Larger segments are made for a peer only when a second payload would have used one.
-constexpr std::size_t kCheap = std::size_t{4} << 20;
+// Larger segments are made for a peer only when a second payload would have used one: until then
+// they would be memory for nothing.
+constexpr std::size_t kCheap = std::size_t{64} << 20;
 constexpr std::size_t kMostOffers = 16;  // that a peer has not answered
 constexpr base::Duration kExhausted = std::chrono::seconds(10);
 constexpr std::array<std::byte, wire::k_part_alignment> kZeros{};
