@@ -59,7 +59,7 @@ nb::object pickled(PyObject* value) {
   if (PyBytes_AsStringAndSize(made.ptr(), &start, &size) != 0) throw nb::python_error();
   if (size >= kLarge) return {};
   const std::string_view text(start, static_cast<std::size_t>(size));
-  return text.find("__main__") == std::string_view::npos ? made : nb::object();
+  return text.find("_main__") == std::string_view::npos ? made : nb::object();
 }
 
 base::Bytes bytes_of(const nb::object& data) {

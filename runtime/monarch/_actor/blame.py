@@ -102,7 +102,7 @@ def _state(value: object) -> Iterator[tuple[str, object]]:
                 continue
         names = getattr(value, "__globals__", {})
         for name in code.co_names:
-            if name in names and getattr(value, "__module__", None) == "__main__":
+            if name in names and getattr(value, "__module__", None) in {"__main__", "__mp_main__"}:
                 yield f" (its global {name!r})", names[name]
         for place, part in enumerate(getattr(value, "__defaults__", None) or ()):
             yield f" (its default {place + 1})", part

@@ -53,6 +53,9 @@ def _load_home(obj: Any) -> None:
 
 def dumps_by_value(value: object, take: Callable[[Any], object] | None = None) -> bytes:
     """The value as pickle bytes; `take` gets its out-of-band buffers, if it is given."""
+    script = sys.modules.get("__mp_main__")  # what multiprocessing calls the script in a worker
+    if script is not None and script.__name__ not in cloudpickle.list_registry_pickle_by_value():
+        cloudpickle.register_pickle_by_value(script)
     whole = io.BytesIO()
     _Pickler(whole, protocol=5, buffer_callback=take).dump(value)
     return whole.getvalue()

@@ -25,6 +25,7 @@ __all__ = ["PicklingError", "dumps", "loads", "pack", "script_bound"]
 
 # From here on `bytes` travel out of band, where pickle would copy them into its stream.
 _LARGE = 64 << 10
+_SCRIPT = b"_main__"  # in `__main__`, and in `__mp_main__` as a worker of multiprocessing has it
 
 
 class PicklingError(TypeError):
@@ -63,7 +64,7 @@ def dumps(
         data = _dumps(sent, 5, buffer_callback=buffers.append)
     except Exception:  # noqa: BLE001 - cloudpickle may do what pickle cannot
         return _by_value(value, root, names)
-    if data.find(b"__main__") >= 0:
+    if data.find(_SCRIPT) >= 0:
         return _by_value(value, root, names)
     if buffers:
         return data, _flat(buffers)
@@ -111,8 +112,8 @@ def pack(value: object) -> bytes:
     try:
         data = _dumps(value, 5)
     except Exception:  # noqa: BLE001 - cloudpickle may do it
-        data = b"__main__"
-    if b"__main__" not in data:
+        data = _SCRIPT
+    if _SCRIPT not in data:
         return data
     whole, buffers = _by_value(value, "value", None)
     if not buffers:
@@ -125,7 +126,7 @@ def pack(value: object) -> bytes:
 def script_bound(value: object) -> bool:
     """Whether the value refers to something that only the running script has."""
     try:
-        return b"__main__" in _dumps(value, 5)
+        return _SCRIPT in _dumps(value, 5)
     except Exception:  # noqa: BLE001 - what pickle cannot do is sent by value
         return True
 

@@ -221,7 +221,7 @@ class Process:
 
         end = monotonic() + _JOIN_S
         for thread in self._threads:
-            if thread.ident != own:
+            if thread.ident not in {None, own}:  # at the interpreter's end none begins any more
                 thread.join(max(end - monotonic(), 0.0))
 
     def leave(self) -> None:

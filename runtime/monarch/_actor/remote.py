@@ -46,7 +46,7 @@ def describe(error: BaseException) -> tuple[str, str]:
     """An exception's type with its module, and its text, also where its `__str__` fails."""
     kind = type(error)
     module = kind.__module__
-    short = module in {"builtins", "__main__"}
+    short = module in {"builtins", "__main__", "__mp_main__"}
     name = kind.__qualname__ if short else f"{module}.{kind.__qualname__}"
     try:
         text = str(error)

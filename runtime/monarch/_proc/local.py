@@ -37,6 +37,7 @@ __all__ = [
 
 _BY_VALUE = "monarch._actor.by_value"
 _LOOP = "asyncio"
+_SCRIPT = ("__main__", "__mp_main__")
 _LATER = (_BY_VALUE, _LOOP)  # imported when idle, by a zygote that was not told to earlier
 _KILL_S = 2.0
 AT_EXIT = 0.5  # seconds that processes get to end when this one does
@@ -201,7 +202,7 @@ def _needs() -> dict[str, bool]:
     todo = list(Actor.__subclasses__())
     while todo:
         cls = todo.pop()
-        if cls.__module__ == "__main__":  # a process cannot import it: it comes by value
+        if cls.__module__ in _SCRIPT:  # a process cannot import it: it comes by value
             found[_BY_VALUE] = True
         if needs_loop(cls):
             found[_LOOP] = True
