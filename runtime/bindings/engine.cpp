@@ -526,6 +526,8 @@ void bind_engine(nb::module_& module) {
           "Of this process's shared-memory segments, those that a peer reads (lent), those kept\n"
           "for reuse (idle, with their bytes) and all that were made; and how many segments of\n"
           "peers there are views of here (borrowed).")
+      .def("trim", [](PyEngine& self) { self.engine->trim(); },
+           "Free the segments that are kept for the next large message.")
       .def_prop_ro("proc", [](const PyEngine& self) { return self.engine->proc(); })
       .def(
           "stop",

@@ -187,6 +187,8 @@ class Engine {
   [[nodiscard]] Waited ship(Shipping& shipping);
   void offer(const Shipping& shipping);
   void abandon(Shipping& shipping);
+  // Drops the segments that are kept for the next one.
+  void trim();
   [[nodiscard]] net::Arena::Usage segments() const { return arena_.usage(); }
   [[nodiscard]] std::size_t borrowed() const { return mappings_.loans(); }
 

@@ -226,6 +226,16 @@ void Engine::clear_away(net::Leftovers left) {
                   std::make_move_iterator(left.memory.end()));
 }
 
+void Engine::trim() {
+  const Lock lock(mutex_);
+  return_segments();
+  net::Leftovers left;
+  arena_.trim(left);
+  clear_away(std::move(left));
+  flush_all();
+  caretaker_condition_.notify_one();
+}
+
 // Called with each heartbeat: memory for large messages goes when there were none for a while.
 void Engine::trim_segments(base::Instant now) {
   const net::Arena::Usage usage = arena_.usage();

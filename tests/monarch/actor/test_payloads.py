@@ -17,6 +17,7 @@ from monarch._core import to_bytes
 from monarch._actor.actor import Actor
 from monarch._actor.decorators import endpoint
 from monarch.errors import MeshFailure, SupervisionError
+from monarch.testing import leaks
 from tests.monarch.actor import rig
 from tests.monarch.actor.rig import process, spawn, stop
 
@@ -197,6 +198,18 @@ def test_a_killed_receiver_costs_no_segment_and_what_came_from_it_stays():
     assert no_longer_lent(engine)
     assert open_descriptors() < before
     assert last.view == pattern(200 * KIB, 9)
+
+
+def test_memory_kept_for_the_next_message_is_no_leak(child):
+    echo = spawn(Echo, procs=[child])
+    before = leaks.Snapshot()
+    array = Array(bytearray(3 * MIB))
+    for _ in range(4):
+        array = echo.same.call_one(array).get(timeout=20)
+    assert process().engine.segments()["idle"] > 0
+    assert leaks.leaks(before, 5) == []
+    assert process().engine.segments()["idle"] == 0
+    stop(echo)
 
 
 def test_to_bytes_copies_any_buffer():
