@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import os
@@ -83,6 +84,7 @@ class ProcessJob(JobTrait):
                 "LocalJob().apply(client_script=…) runs one on this host"
             )
         self._folder = tempfile.mkdtemp(prefix="monarch-job-")
+        _remove_at_exit(self._folder)
         try:
             for name, count in self._meshes.items():
                 self._workers[name] = [self._start(f"{name}_{rank}") for rank in range(count)]
@@ -141,6 +143,7 @@ class ProcessJob(JobTrait):
 
     def _keep(self) -> None:
         """Tell the workers that they are to outlive this program."""
+        _passing.discard((os.getpid(), self._folder or ""))
         leases, self._leases = self._leases, []
         for lease in leases:
             with contextlib.suppress(BrokenPipeError):  # a worker that has ended
@@ -206,6 +209,7 @@ class ProcessJob(JobTrait):
         self._children.clear()
         self._workers.clear()
         if self._folder is not None:
+            _passing.discard((os.getpid(), self._folder))
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = None
 
@@ -226,6 +230,23 @@ class ProcessJob(JobTrait):
         state["_leases"] = []
         state["_attached"] = []
         return state
+
+
+# Folders of jobs that end with this program, each with the process that made it.
+_passing: set[tuple[int, str]] = set()
+
+
+def _remove_at_exit(folder: str) -> None:
+    if not _passing:
+        atexit.unregister(_remove_folders)
+        atexit.register(_remove_folders)
+    _passing.add((os.getpid(), folder))
+
+
+def _remove_folders() -> None:
+    for pid, folder in _passing:
+        if pid == os.getpid():
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def _signal(pid: int, number: int) -> None:

@@ -113,12 +113,16 @@ def test_a_stored_job_of_another_kind_is_ended_first(folder):
 
 
 @pytest.mark.parametrize("how", ["in order", "killed"])
-def test_a_job_that_is_not_stored_ends_with_its_client(folder, how):
+def test_a_job_that_is_not_stored_ends_with_its_client(folder, monkeypatch, how):
+    monkeypatch.setenv("TMPDIR", str(folder))
     program, worker, proc = client("1")
+    assert list(folder.glob("monarch-job-*"))
     if how == "killed":
         program.kill()
     program.communicate("" if how == "in order" else None)
     assert gone([worker, proc], 10)
+    if how == "in order":
+        assert list(folder.glob("monarch-job-*")) == []
 
 
 def test_the_state_file_is_json_without_a_secret(folder, job):
