@@ -23,10 +23,13 @@ AGAIN = 5.0
 
 
 class Interrupts:
-    """The handler. `kill` ends the program at once."""
+    """The handler. `kill` ends the program at once; `first` is called with the first Ctrl-C."""
 
-    def __init__(self, kill: Callable[[], object]) -> None:
+    def __init__(
+        self, kill: Callable[[], object], first: Callable[[], object] = lambda: None
+    ) -> None:
         self._kill = kill
+        self._first = first
         self._last: float | None = None
         self.ending = False
 
@@ -39,6 +42,7 @@ class Interrupts:
         if again or self.ending or isinstance(sys.exc_info()[1], KeyboardInterrupt):
             self._kill()
         self._last = now
+        self._first()
         raise KeyboardInterrupt
 
 
@@ -47,7 +51,9 @@ def interactive() -> bool:
     return hasattr(sys, "ps1") or bool(sys.flags.interactive) or "ipykernel" in sys.modules
 
 
-def install(kill: Callable[[], object]) -> Interrupts | None:
+def install(
+    kill: Callable[[], object], first: Callable[[], object] = lambda: None
+) -> Interrupts | None:
     """Take Ctrl-C over where nobody else has; None where it was left alone.
 
     Call it in the main thread; elsewhere it has no effect.
@@ -59,7 +65,7 @@ def install(kill: Callable[[], object]) -> Interrupts | None:
         return None
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
         return None
-    handler = Interrupts(kill)
+    handler = Interrupts(kill, first)
     signal.signal(signal.SIGINT, handler)
     if sys.excepthook is sys.__excepthook__:
         sys.excepthook = _say

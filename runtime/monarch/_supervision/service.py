@@ -55,7 +55,7 @@ class Service:
         if here.parent is None:
             from monarch._supervision import interrupt
 
-            self.interrupts = interrupt.install(lambda: self.end(interrupt.STATUS, ""))
+            self.interrupts = interrupt.install(lambda: self.end(interrupt.STATUS, ""), local.hurry)
 
     @property
     def stuck(self) -> Stuck:

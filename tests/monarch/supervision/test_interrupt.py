@@ -30,6 +30,12 @@ def test_the_first_raises_and_the_second_kills(handler):
     assert handler.killed == [True]
 
 
+def test_with_the_first_the_rest_is_told_to_hurry():
+    told = []
+    press(interrupt.Interrupts(lambda: None, lambda: told.append(True)))
+    assert told == [True]
+
+
 def test_one_that_comes_long_after_the_first_is_a_first_again(handler):
     press(handler)
     handler._last -= interrupt.AGAIN
