@@ -128,7 +128,9 @@ class HostMesh(MeshTrait):
             self, dict(per_host or {}), bootstrap, name, proc_bind, bootstrap_command
         )
         procs = ProcMesh(spawning.start(request), request.shape, self)
-        self._hosts.spawned.append(procs)
+        spawned = self._hosts.spawned
+        spawned[:] = [one for one in spawned if not one._procs.stopped]
+        spawned.append(procs)
         return procs
 
     @property

@@ -37,6 +37,7 @@ __all__ = [
 ]
 
 _SPARE = 64
+_MOST_STARTERS = 1 << 16
 _NONE: frozenset[int] = frozenset()
 
 
@@ -262,8 +263,9 @@ def note_place(placement: Placement, rank: int) -> None:
 def disown(placement: Placement) -> None:
     """Forget a placement that was stopped."""
     owned.pop(placement.id, None)
-    for ref in placement.refs.values():
-        _places.pop(ref.id, None)
+    for proc, place in list(_places.items()):
+        if place[0] is placement:
+            _places.pop(proc, None)
 
 
 def place_of(proc: int) -> tuple[Placement, int] | None:
@@ -304,6 +306,8 @@ def placement(
     refs: dict[int, ProcRef],
 ) -> Placement:
     """The placement of a mesh as a handle from elsewhere tells it, merged with what is known."""
+    if len(_starters) > _MOST_STARTERS:
+        _starters.clear()
     for ref in refs.values():
         _starters[ref.id] = owner[0]
     found = known(mesh)
