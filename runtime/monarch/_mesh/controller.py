@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from monarch._actor.cell import cells
 from monarch._actor.current import sender
-from monarch._actor.future import PENDING, Future, Pending
+from monarch._actor.future import PENDING, Future, Pending, settling
 from monarch._actor.generic import R
 from monarch._actor.pickling import loads, pack
 from monarch._actor.process import at_start, process
@@ -78,7 +78,14 @@ class _Controller(Future[R]):
     def _wants(self) -> tuple[Inbox, int] | None:
         return self._inner._wants()
 
+    def _receivers(self) -> list[tuple[int, int]]:
+        return self._inner._receivers()
+
     def _advance(self) -> None:
+        with settling:
+            self._go_on()
+
+    def _go_on(self) -> None:
         while not self._state and self._inner.done():
             try:
                 value = self._inner.get()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 import pytest
@@ -43,3 +44,11 @@ def test_a_controller_that_cannot_be_made_is_refused_where_it_is_asked_for():
         get_or_spawn_controller("unmade", Named)
     with pytest.raises(TypeError, match="derives from Actor"):
         get_or_spawn_controller("unmade", int)
+
+
+def test_a_controller_is_awaited_in_a_coroutine():
+    async def ask() -> tuple[str, int, int]:
+        found = await get_or_spawn_controller("awaited", Named, "x")
+        return await found.ask.call_one()
+
+    assert asyncio.run(ask())[0] == "x"
