@@ -29,6 +29,7 @@ from monarch.errors import ActorCrashError, ActorError, DeadlockError, Supervisi
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from monarch import config
     from monarch._job.attach import attach, attach_to_workers
     from monarch._job.bootstrap import default_bootstrap_cmd
     from monarch._job.from_config import hosts_from_config
@@ -64,6 +65,7 @@ __all__ = [
     "attach",
     "attach_to_workers",
     "concurrent_endpoint",
+    "config",
     "context",
     "current_actor_name",
     "current_rank",
@@ -88,6 +90,7 @@ _LATER = {
     "ChannelTransport": "monarch._link.channel_transport",
     "attach": "monarch._job.attach",
     "attach_to_workers": "monarch._job.attach",
+    "config": "monarch",
     "default_bootstrap_cmd": "monarch._job.bootstrap",
     "enable_transport": "monarch._link.transport",
     "hosts_from_config": "monarch._job.from_config",

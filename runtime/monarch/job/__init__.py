@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from monarch._job.command import exec_command
 from monarch._job.current import load_current_job, set_current_job
+from monarch._job.from_config import hosts_from_config
 from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, job_load, job_loads
 from monarch._job.local import LocalJob
 from monarch._job.process import ProcessJob
@@ -18,6 +19,7 @@ __all__ = [
     "LocalJob",
     "ProcessJob",
     "exec_command",
+    "hosts_from_config",
     "job_load",
     "job_loads",
     "load_current_job",
