@@ -19,7 +19,9 @@ from tests.monarch.job.programs import Who, children, gone, lives, start
 def folder(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(Path.cwd())
     monkeypatch.chdir(tmp_path)
-    return tmp_path
+    yield tmp_path
+    if Path(DEFAULT_JOB_PATH).exists():
+        job_load(DEFAULT_JOB_PATH).kill()
 
 
 @pytest.fixture
@@ -92,13 +94,13 @@ def client(*arguments):
 def test_a_stored_job_outlives_its_client_and_is_used_by_the_next(folder):
     first, worker, proc = client("1", "stored")
     first.communicate("")
-    assert gone([proc], 5)
+    assert gone([proc], 20)
     assert lives(worker)
     second, same, _ = client("1", "stored")
     assert same == worker
     second.communicate("")
     job_load(DEFAULT_JOB_PATH).kill()
-    assert gone([worker], 10)
+    assert gone([worker], 20)
 
 
 def test_a_stored_job_of_another_kind_is_ended_first(folder):
@@ -106,10 +108,10 @@ def test_a_stored_job_of_another_kind_is_ended_first(folder):
     first.communicate("")
     second, other, _ = client("2", "stored")
     assert other != worker
-    assert gone([worker], 10)
+    assert gone([worker], 20)
     second.communicate("")
     job_load(DEFAULT_JOB_PATH).kill()
-    assert gone([other], 10)
+    assert gone([other], 20)
 
 
 @pytest.mark.parametrize("how", ["in order", "killed"])
@@ -120,7 +122,7 @@ def test_a_job_that_is_not_stored_ends_with_its_client(folder, monkeypatch, how)
     if how == "killed":
         program.kill()
     program.communicate("" if how == "in order" else None)
-    assert gone([worker, proc], 10)
+    assert gone([worker, proc], 20)
     if how == "in order":
         assert list(folder.glob("monarch-job-*")) == []
 
@@ -139,7 +141,7 @@ def test_a_worker_that_died_is_named_with_its_last_words(folder, job):
     made.state()
     victim = workers(made)[1]
     os.kill(victim, signal.SIGKILL)
-    assert gone([victim], 5)
+    assert gone([victim], 20)
     with pytest.raises(JobError, match=rf"1 of the job's hosts .* hosts_1 \(pid {victim}\) ended"):
         made.state()
 
@@ -149,7 +151,7 @@ def test_a_stored_job_with_a_dead_worker_is_replaced(folder, job):
     first.state()
     (victim,) = workers(first)
     os.kill(victim, signal.SIGKILL)
-    assert gone([victim], 5)
+    assert gone([victim], 20)
     second = job({"hosts": 1})
     second.state().hosts.initialized.get(60)
     assert workers(second) != [victim]

@@ -94,7 +94,7 @@ def test_processes_are_children_of_the_worker(worker, address):
     assert set(pids) <= set(children(program.pid))
     hosts.shutdown().get(30)
     assert program.wait(30) == 0
-    assert gone(pids, 5)
+    assert gone(pids, 20)
 
 
 @pytest.mark.report("112")
@@ -119,14 +119,14 @@ def test_processes_end_with_their_client_and_the_next_client_is_served(worker, a
     assert len(pids) == 2
     client.kill()
     client.communicate()
-    assert gone(pids, 5)
+    assert gone(pids, 20)
     assert program.poll() is None
     hosts = attached(address)
     _, more = pids_on(hosts)
     assert not set(more) & set(pids)
     program.terminate()
     assert program.wait(30) == 0
-    assert gone(more, 5)
+    assert gone(more, 20)
 
 
 @pytest.mark.report("83")
@@ -136,7 +136,7 @@ def test_a_client_that_ends_in_order_takes_its_processes_along(worker, address):
     pids = list(map(int, client.stdout.readline().split()))
     client.communicate("")
     assert client.returncode == 0
-    assert gone(pids, 5)
+    assert gone(pids, 20)
 
 
 def test_two_clients_at_once_keep_apart(worker, address):
@@ -147,7 +147,7 @@ def test_two_clients_at_once_keep_apart(worker, address):
     _, ours = pids_on(hosts)
     other.kill()
     other.communicate()
-    assert gone(theirs, 5)
+    assert gone(theirs, 20)
     assert not gone(ours, 0.1)
     hosts.shutdown().get(30)
 
@@ -158,14 +158,14 @@ def test_stop_frees_the_host_and_shutdown_ends_it(worker, address):
     hosts = attached(address)
     _, first = pids_on(hosts, 2)
     hosts.stop().get(30)
-    assert gone(first, 5)
+    assert gone(first, 20)
     assert program.poll() is None
     again = attached(address)
     _, second = pids_on(again)
     assert not set(first) & set(second)
     again.shutdown().get(30)
     assert program.wait(30) == 0
-    assert gone(second, 5)
+    assert gone(second, 20)
 
 
 def test_until_shutdown_returns_to_the_program(worker, address):
@@ -256,7 +256,7 @@ def test_a_lost_worker_takes_its_processes_along_and_the_client_is_told(worker, 
     hosts = attached(address)
     procs, pids = pids_on(hosts, 2)
     os.kill(program.pid, signal.SIGKILL)
-    assert gone(pids, 5)
+    assert gone(pids, 20)
     told = [failures.get(timeout=20) for _ in range(2)]
     assert sorted(rank for failure in told for rank in failure.ranks) == [0, 1]
     assert {failure.pid for failure in told} == set(pids)
@@ -400,4 +400,4 @@ def test_an_actor_spawns_on_hosts_that_it_was_sent(worker, address):
     assert len(set(pids)) == 2
     assert set(pids) <= set(children(program.pid))
     hosts.shutdown().get(30)
-    assert gone(pids, 5)
+    assert gone(pids, 20)
