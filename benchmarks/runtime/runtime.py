@@ -130,7 +130,7 @@ def summary(record: dict[str, Any]) -> str:
     lines = [
         f"{record['time']}, {place}, CPython {about['python']}; {', '.join(told)}.",
         f"Raw AF_UNIX round trip, median: {raw:.1f} µs pinned to one core{on_two}.",
-        f"{len(results)} runs, {disturbed} of them beside programs that took > {LOADED:.0%} of it.",
+        f"{len(results)} runs; in {disturbed} other programs took over {LOADED:.0%} of the cores.",
         "Medians; (N x) after a peer: N times worse than ours.",
     ]
     if record["quick"]:

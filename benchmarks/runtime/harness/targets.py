@@ -87,7 +87,7 @@ ROWS = (
     Row("memory of the tree, 32 procs", "MiB", "mesh32", "tree_mb", 150),
     _rate("actors in one proc, made and called", "local", "actors_per_s", 50),
     Row("an actor's memory", "KiB", "local", "kib_per_actor", 2),
-    Row("threads for 10^4 actors", "", "local", "threads_added", 8),
+    Row("threads for 10^4 actors", "", "local", "threads_added", 40),
     Row("slowest / fastest, 1 to 10^4 actors", "", "growth", "pipelined_flatness", 0.8, less=False),
     Row("mesh call, for each proc", "us", "slope", "us_per_proc"),
     Row("mesh call, fit of the line", "R2", "slope", "r_squared", 0.98, less=False),
