@@ -62,6 +62,7 @@ std::array<int, 2> socket_pair() {
 class Pair {
  public:
   explicit Pair(Limits limits = {}) : client(kClient, limits), server(kServer, limits) {
+    (void)server.main_worker();  // before an actor comes: else it gets a worker of its own
     const auto ends = socket_pair();
     REQUIRE(client.add_link(kServer, ends[0]).ok());
     REQUIRE(server.add_link(kClient, ends[1]).ok());
