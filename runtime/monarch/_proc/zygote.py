@@ -199,10 +199,11 @@ class Zygote:
         try:
             if others is None:
                 return start.execute(spec, link, stdio, self._settings, self._reasons_to.fileno())
+            # Before the fork: in the child, newer Pythons have forgotten the wakeup descriptor.
+            foreign = [*others, *self._own_descriptors()]
             pid = os.fork()
             if pid == 0:
                 reasons = self._reasons_to.detach()
-                foreign = [*others, *self._own_descriptors()]
                 child.forked(spec, link, stdio, self._settings, reasons, foreign)
         except OSError:
             self._relay.finish(spec.id)

@@ -56,7 +56,7 @@ ENDS = {
 
 def run(body: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", HEAD + body],
+        [sys.executable, "-W", "ignore:This process:DeprecationWarning", "-c", HEAD + body],
         capture_output=True,
         text=True,
         timeout=60,
