@@ -11,6 +11,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "base/condition.hpp"
+
 namespace monarch::actor {
 
 namespace {
@@ -240,7 +242,7 @@ void Engine::unwatch(int fd) {
 
 std::optional<Event> Engine::control() {
   Lock lock(mutex_);
-  events_condition_.wait(lock, [this] { return stopping_ || !events_out_.empty(); });
+  while (!stopping_ && events_out_.empty()) base::wait(events_condition_, lock);
   if (events_out_.empty()) return std::nullopt;
   Event event = std::move(events_out_.front());
   events_out_.pop_front();

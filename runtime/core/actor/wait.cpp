@@ -6,6 +6,7 @@
 #include <array>
 
 #include "actor/engine.hpp"
+#include "base/condition.hpp"
 
 namespace monarch::actor {
 namespace {
@@ -107,7 +108,7 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
     }
     list.push_back(&waiter);
     const auto slept = until ? waiter.condition.wait_until(lock, *until)
-                             : (waiter.condition.wait(lock), std::cv_status::no_timeout);
+                             : (base::wait(waiter.condition, lock), std::cv_status::no_timeout);
     std::erase(list, &waiter);
     if (wants) --wanted_;
     // Told to lead when it has no need to any more, it tells the next one.
@@ -390,7 +391,7 @@ void Engine::caretaker() {
       if (due) {
         caretaker_condition_.wait_until(lock, *due);
       } else {
-        caretaker_condition_.wait(lock);
+        base::wait(caretaker_condition_, lock);
       }
       caretaker_deep_ = false;
       quiet = 0;
