@@ -54,7 +54,6 @@ ARM64 = Variant(
         "-DCMAKE_SYSTEM_NAME=Linux",
         "-DCMAKE_SYSTEM_PROCESSOR=aarch64",
         "-DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++",
-        f"-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;{_ARM64_SYSTEM}",
         f"-DDOCTEST_INCLUDE={_ARM64_INCLUDE}",
     ),
 )
@@ -81,7 +80,11 @@ def test_arm64(session: nox.Session) -> None:
     link = _ARM64_INCLUDE / "doctest"
     link.unlink(missing_ok=True)
     link.symlink_to("/usr/include/doctest")
-    test(session, ARM64)
+    build(session, ARM64)
+    # The emulator does not carry out every prctl.
+    skipped = "--test-case-exclude=orphans of a subreaper*"
+    program = str(ARM64.folder / "core_tests")
+    session.run("qemu-aarch64", "-L", _ARM64_SYSTEM, program, skipped, external=True)
 
 
 def macos_command(python: str, source: Path) -> list[str]:

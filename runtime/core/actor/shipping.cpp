@@ -185,7 +185,8 @@ void Engine::offer(const Shipping& shipping) {
       epoch = peer.epoch;
     }
     net::Leftovers left;
-    auto segment = arena_.take(proc, total, left);
+    // One more, also where one has come back since: they were all lent when this was sent.
+    auto segment = arena_.take(proc, total, left, net::Arena::Which::kNew);
     const Lock lock(mutex_);
     Peer& peer = peer_of(proc);
     const bool open = peer.link != nullptr && peer.epoch == epoch;
@@ -193,9 +194,6 @@ void Engine::offer(const Shipping& shipping) {
       if (open) --peer.offers;
       if (segment.error().code == base::Code::kSystem) exhausted(segment.error().message);
     } else if (!open) {
-      (void)arena_.give_back(proc, segment->id, left);
-    } else if (segment->known) {
-      --peer.offers;
       (void)arena_.give_back(proc, segment->id, left);
     } else {
       std::array<std::byte, wire::k_segment_head> head;

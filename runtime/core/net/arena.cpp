@@ -16,7 +16,8 @@ bool contains(const std::vector<PeerId>& peers, PeerId peer) noexcept {
 
 }  // namespace
 
-base::Result<Segment> Arena::take(PeerId peer, std::size_t bytes, Leftovers& left) {
+base::Result<Segment> Arena::take(PeerId peer, std::size_t bytes, Leftovers& left,
+                                  Which which) {
   if (bytes > kLargest) {
     return base::Error{base::Code::kSystem, "shared memory of " + std::to_string(bytes) +
                                                 " bytes is more than an address space has"};
@@ -25,7 +26,7 @@ base::Result<Segment> Arena::take(PeerId peer, std::size_t bytes, Leftovers& lef
   Shared block;
   {
     const std::lock_guard lock(mutex_);
-    block = lend_idle(peer, capacity, false);
+    block = lend_idle(peer, capacity, which == Which::kAny, true);
     if (block == nullptr) {
       while (blocks_.size() + making_ >= options_.most_segments && !idle_.empty()) {
         retire_oldest(left);
@@ -50,21 +51,22 @@ base::Result<Segment> Arena::take_known(PeerId peer, std::size_t bytes) {
   Shared block;
   {
     const std::lock_guard lock(mutex_);
-    block = lend_idle(peer, std::bit_ceil(std::max(bytes, options_.smallest)), true);
+    block = lend_idle(peer, std::bit_ceil(std::max(bytes, options_.smallest)), true, false);
   }
   if (block == nullptr) return Segment{};
   return fill(block, peer, bytes);
 }
 
-// The youngest idle block of this capacity that the peer knows, else the youngest at all.
-Arena::Shared Arena::lend_idle(PeerId peer, std::size_t capacity, bool only_known) {
+// The youngest idle block of this capacity that the peer knows, else the youngest that it does not;
+// either only where wanted.
+Arena::Shared Arena::lend_idle(PeerId peer, std::size_t capacity, bool known, bool unknown) {
   const Shared* found = nullptr;
   for (auto it = idle_.rbegin(); it != idle_.rend(); ++it) {
     const Shared& block = blocks_.at(*it);
     if (block->pages.size() != capacity) continue;
-    const bool known = contains(block->known, peer);
-    if (known || (found == nullptr && !only_known)) found = &block;
-    if (known) break;
+    const bool has = contains(block->known, peer);
+    if (has ? known : unknown && found == nullptr) found = &block;
+    if (has && known) break;
   }
   if (found == nullptr) return nullptr;
   Block& block = **found;

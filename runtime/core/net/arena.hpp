@@ -61,12 +61,14 @@ class Arena {
   Arena& operator=(const Arena&) = delete;
   ~Arena() = default;
 
+  enum class Which { kAny, kNew };
+
   // Lends `peer` a segment of at least `bytes` with memory behind them: one it had before if there
-  // is one, else an idle one, else a new one. Idle segments that have to go for it are added to
+  // is one (not for kNew, which gets it one more), else an idle one, else a new one. Idle segments that have to go for it are added to
   // `left`. Errors: kSystem where memory or descriptors are exhausted, kLimit where
   // `most_segments` are lent.
   [[nodiscard]] base::Result<Segment> take(PeerId peer, std::size_t bytes,
-                                           Leftovers& left);
+                                           Leftovers& left, Which which = Which::kAny);
 
   // As take(), but only of segments that `peer` had before; an id of 0 where none is idle.
   [[nodiscard]] base::Result<Segment> take_known(PeerId peer, std::size_t bytes);
@@ -107,7 +109,7 @@ class Arena {
   };
   using Shared = std::shared_ptr<Block>;
 
-  [[nodiscard]] Shared lend_idle(PeerId peer, std::size_t capacity, bool only_known);
+  [[nodiscard]] Shared lend_idle(PeerId peer, std::size_t capacity, bool known, bool unknown);
   [[nodiscard]] base::Result<Shared> make(PeerId peer, std::size_t capacity);
   [[nodiscard]] base::Result<Segment> fill(const Shared& block, PeerId peer, std::size_t bytes);
   void retire_oldest(Leftovers& left);

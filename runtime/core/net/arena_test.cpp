@@ -112,6 +112,19 @@ TEST_CASE("of several idle segments a peer gets one that it has mapped") {
   CHECK(known->id == theirs);
 }
 
+TEST_CASE("a peer gets one more segment when it is asked for, also while one is idle") {
+  Lender lender;
+  const auto first = lender.take(1, kMiB).id;
+  REQUIRE(lender.give_back(1, first));
+  auto second = lender.arena.take(1, kMiB, lender.left, Arena::Which::kNew);
+  REQUIRE(second.ok());
+  CHECK(second->id != first);
+  CHECK_FALSE(second->known);
+  auto theirs = lender.arena.take(2, kMiB, lender.left, Arena::Which::kNew);
+  REQUIRE(theirs.ok());
+  CHECK(theirs->id == first);
+}
+
 TEST_CASE("ten thousand loans of mixed sizes leave as many segments as were lent at once") {
   Lender lender;
   const std::size_t before = open_descriptors();
