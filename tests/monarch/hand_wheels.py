@@ -43,7 +43,7 @@ def monarch_wheel(folder: Path, platform: str, facts: Mapping[str, object] | Non
     files = {
         f"monarch/{path.relative_to(package).as_posix()}": path.read_bytes()
         for path in sorted(package.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix != ".so"
     }
     info = {"RUNTIME_VERSION": "", "RUNTIME_SONAME": "", "ARCHITECTURES": (), **(facts or {})}
     info |= {"PLATFORM": platform, "VERSION": "0.1.0"}

@@ -1,4 +1,4 @@
-"""A child process to call into, shared by the tests of a session, and actors that go away."""
+"""A child process to call into, shared by the tests of a module, and actors that go away."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import signal
 
 import pytest
 
+import monarch.actor
 from tests.monarch.actor import rig
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def child():
     """The proc id of a forked child; whole procs are other tests' subject."""
     yield from _child()
+
+
+@pytest.fixture(autouse=True)
+def _own_failures(monkeypatch):
+    """Actors fail on purpose here, and nobody is asked: what their callers get is looked at."""
+    monkeypatch.setattr(monarch.actor, "unhandled_fault_hook", lambda _failure: None)
 
 
 @pytest.fixture

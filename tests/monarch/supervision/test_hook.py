@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
 import pytest
 
@@ -77,6 +79,7 @@ def test_a_hook_that_raises_ends_the_program_and_both_are_told(public):
     assert report.endswith("KeyError: 'colour'")
 
 
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "runtime")}
 END = """
 import atexit, sys, threading, time
 from monarch._supervision.hook import end_program
@@ -97,7 +100,12 @@ time.sleep(60)
 @pytest.mark.promise("S05")
 def test_the_end_comes_at_once_while_the_main_thread_sleeps_and_the_report_comes_last():
     done = subprocess.run(
-        [sys.executable, "-c", END], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-c", END],
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert done.returncode == 3
     assert done.stdout == "before stopped"
@@ -107,7 +115,10 @@ def test_the_end_comes_at_once_while_the_main_thread_sleeps_and_the_report_comes
 def test_the_end_comes_also_when_nobody_reads_the_report():
     code = END.replace('sys.stdout.write("before ")', "")
     reader = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-c", code],
+        env=ENVIRONMENT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     reader.stdout.close()
     reader.stderr.close()
