@@ -20,7 +20,8 @@ def tests(session: nox.Session) -> None:
     # A file is one worker's, so that what a module of tests builds is built once.
     workers = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
     without_gpu = "--ignore=tests/device"  # session gpu-tests has those
-    session.run("pytest", *workers, without_gpu, *session.posargs)
+    limit = ("--timeout", "900")  # seconds a test, so that one that hangs is named
+    session.run("pytest", *workers, *limit, without_gpu, *session.posargs)
 
 
 def _toolchain(session: nox.Session, platform: str) -> list[str]:
