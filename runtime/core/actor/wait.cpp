@@ -327,10 +327,7 @@ void Engine::beat(base::Instant now) {
 std::optional<base::Instant> Engine::run_timers(base::Instant now) {
   beat(now);
   flush_all();
-  std::optional<base::Instant> due;
-  const bool linked = std::ranges::any_of(
-      peers_, [](const auto& item) { return item.second->link != nullptr; });
-  if (linked || !workers_.empty()) due = next_beat_;
+  std::optional<base::Instant> due = next_beat_;
   if (const auto end = give_up(now)) due = sooner(due, *end);
   relief_armed_ =
       std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
