@@ -46,7 +46,7 @@ nb::bytes to_bytes(nb::object source) {
   if (!made.is_valid()) throw nb::python_error();
   auto* const start = reinterpret_cast<std::byte*>(PyBytes_AsString(made.ptr()));
   {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     if (from.size() >= net::kFreshPayload) net::prepare_fresh({start, from.size()});
     if (!from.empty()) std::memcpy(start, from.data(), from.size());
   }

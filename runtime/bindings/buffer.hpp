@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
 #include <memory>
 #include <utility>
 
@@ -37,6 +38,24 @@ class HeldBuffer {
 
  private:
   Py_buffer view_{};
+};
+
+// The GIL released while this lives, and counted: a thread that asks for it back while the
+// interpreter ends is unwound by force, which C++ does not survive.
+class GilReleased {
+ public:
+  GilReleased() { ++away; state_ = PyEval_SaveThread(); }
+  GilReleased(const GilReleased&) = delete;
+  GilReleased& operator=(const GilReleased&) = delete;
+  ~GilReleased() {
+    PyEval_RestoreThread(state_);
+    --away;
+  }
+
+  static inline std::atomic<int> away{0};  // threads without the GIL, or waiting for it
+
+ private:
+  PyThreadState* state_;
 };
 
 // Bytes lent to Python: `owner` or `storage` keeps them alive.

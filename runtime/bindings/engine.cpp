@@ -5,10 +5,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "actor/engine.hpp"
@@ -29,6 +31,7 @@ using actor::Waited;
 using base::Bytes;
 
 constexpr std::size_t kCopied = 64 << 10;  // of larger payloads Python gets a view
+constexpr std::chrono::seconds kReturn(2);  // in which threads that waited are back in Python
 
 nb::object data_of(const actor::Payload& payload) {
   const Bytes data = payload.data;
@@ -353,7 +356,7 @@ void bind_links(nb::class_<PyEngine>& engine) {
           [](PyEngine& self) -> nb::object {
             std::optional<actor::Event> event;
             {
-              const nb::gil_scoped_release released;
+              const GilReleased released;
               event = self.engine->control();
             }
             if (!event) return nb::none();
@@ -532,8 +535,16 @@ void bind_engine(nb::module_& module) {
       .def(
           "stop",
           [](PyEngine& self) {
-            const nb::gil_scoped_release released;
-            self.engine->stop();
+            {
+              const GilReleased released;
+              self.engine->stop();
+            }
+            // Whoever waited is on the way back to Python, and gets there before this returns.
+            const auto end = std::chrono::steady_clock::now() + kReturn;
+            while (GilReleased::away > 0 && std::chrono::steady_clock::now() < end) {
+              const nb::gil_scoped_release released;
+              std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            }
           },
           "End every wait, close all links. Idempotent.");
   bind_sender(module);

@@ -39,7 +39,7 @@ actor::Waited wait_out(Wait wait) {
   while (true) {
     actor::Waited waited;
     {
-      const nb::gil_scoped_release released;
+      const GilReleased released;
       waited = wait();
     }
     if (waited != actor::Waited::kSignal) return waited;
@@ -66,7 +66,7 @@ class Ahead {
   Ahead& operator=(const Ahead&) = delete;
   ~Ahead() {
     if (!shipping_) return;
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     sent_ ? engine_.offer(*shipping_) : engine_.abandon(*shipping_);
   }
 

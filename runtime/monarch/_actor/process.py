@@ -343,6 +343,7 @@ def start_proc(proc: int, parent: int, fd: int | None) -> Process:
     """
     made = _make(proc, parent)
     if fd is not None:
+        made.engine.main_worker()  # before there are messages: actors are to live here
         made.engine.add_link(parent, fd)
     return made
 
