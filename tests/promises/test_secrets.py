@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -22,15 +23,23 @@ def family():
 
 
 def sockets_of(pid):
+    """Inodes of a process's sockets; none if it has ended meanwhile."""
     found = set()
-    for path in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            target = str(path.readlink())
-        except OSError:
-            continue
-        if target.startswith("socket:["):
-            found.add(target[8:-1])
+    with contextlib.suppress(OSError):
+        for path in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                target = str(path.readlink())
+                if target.startswith("socket:["):
+                    found.add(target[8:-1])
     return found
+
+
+def public_part(pid):
+    """What others can read of a process; nothing if it has ended meanwhile."""
+    try:
+        return b"".join(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
+    except OSError:
+        return b""
 
 
 def listening(table, state):
@@ -69,9 +78,9 @@ def test_the_secret_is_in_no_argument_environment_error_pickle_or_output(cluster
     failure = mesh.failures.wait(1, T)
     told += [str(raised.value), repr(raised.value), failure.report(), pickle.dumps(failure)]
     told += [pickle.dumps(workers), pickle.dumps(mesh.procs), repr(secret.current())]
-    for pid in family():
-        for name in ("cmdline", "environ"):
-            told.append(Path(f"/proc/{pid}/{name}").read_bytes())
+    shown = [public_part(pid) for pid in family()]
+    assert sum(b"PATH=" in part for part in shown) >= 3  # this process, a zygote and rank 0
+    told += shown
     out, err = capfd.readouterr()
     told += [out, err]
     for form in forms():
