@@ -12,13 +12,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
     from collections.abc import Callable
+    from typing import Protocol
 
     from monarch._link import handshake
     from monarch._link.address import Address
+    from monarch._link.secret import Secret
+
+    class Engine(Protocol):
+        """What the gate asks of the engine, from any thread."""
+
+        def add_link(self, peer: int, fd: int) -> None: ...
+        def has_link(self, peer: int) -> bool: ...
 
     Done = Callable[[int, LinkError | None], None]
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1  # seconds between two tries to reach a listener
+
+
+class Identity:
+    """Who a process is in its links: its id, its role in them, the secret it holds."""
+
+    __slots__ = ("engine", "own", "role", "secret")
+
+    def __init__(self, engine: Engine, own: int, secret: Callable[[], Secret], role: int) -> None:
+        self.engine = engine
+        self.own = own
+        self.secret = secret
+        self.role = role
 
 
 class Door:

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch._link import gate as gates
-from monarch._link import handshake
+from monarch._link import guests, handshake
 from monarch._link.address import parse
 from monarch.errors import AddressError, LinkError, SecretError
 from tests.monarch.link.harness import OTHER, SECRET
@@ -266,18 +265,22 @@ def test_silent_connections_are_bounded_in_number_and_time(process, name, monkey
     monkeypatch.setattr(handshake, "SECONDS", 0.3)
     b, at_b = process(2)
     b.listen(parse(name))
-    silent = [raw(name) for _ in range(2 * gates.STRANGERS - 40)]
+    silent = [raw(name) for _ in range(2 * guests.STRANGERS - 40)]
     for sock in silent:
         sock.sendall(_HELLO[:7])
     seen = []
-    admit = b._admit
-    monkeypatch.setattr(b, "_admit", lambda: (admit(), seen.append(len(b._guests))))
+    admit = b._guests.admit
+
+    def asked():
+        seen.append(len(list(b._guests.waits())))
+
+    monkeypatch.setattr(b._guests, "admit", lambda: (admit(), asked()))
     start = time.monotonic()
     honest = raw(name)
     greet(honest, name)
     at_b.link_to(3)
     assert 0.3 <= time.monotonic() - start < 5
-    assert max(seen) == gates.STRANGERS
+    assert max(seen) == guests.STRANGERS
     for sock in silent:
         assert drained(sock) == b""
     honest.close()
