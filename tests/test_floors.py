@@ -28,7 +28,7 @@ CPP_FLOORS: dict[str, tuple[str, ...]] = {
 
 # Floors of the Python package `monarch`, lowest first; parts of one floor do not see each other.
 PYTHON_FLOORS: tuple[tuple[str, ...], ...] = (
-    ("_build_info", "_distributions", "_failure"),
+    ("_build_info", "_distributions", "_failure", "_restart"),
     ("errors",),
     ("config", "_shape"),
     ("_core", "_preload"),

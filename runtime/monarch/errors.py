@@ -178,7 +178,21 @@ class SupervisionError(MonarchError, RuntimeError):
 
 
 class ActorCrashError(SupervisionError):
-    """A call that cannot be answered, because a proc of the called mesh is lost."""
+    """A call that cannot be answered, because a proc of the called mesh is lost.
+
+    `host` is the name of the machine it ran on, `node_id` that machine's id in its job, which
+    `ProcessMesh.replace_node` takes; both are empty where they are not known.
+    """
+
+    @property
+    def host(self) -> str:
+        """The name of the machine that the proc ran on."""
+        return "" if self.failure is None else self.failure.host
+
+    @property
+    def node_id(self) -> str:
+        """The id of that machine in its job."""
+        return "" if self.failure is None else self.failure.node_id
 
 
 class DeadlockError(SupervisionError):

@@ -280,6 +280,22 @@ TEST_CASE("there is no such actor, and it was closed: the caller is told which")
   there.stop();
 }
 
+TEST_CASE("a closed actor is made again under its id, one that lives is not") {
+  Engine here(1), there(2);
+  connect(here, there);
+  const Echo echo(there, there.main_worker());
+  const auto targets = target(here, 2, 7);
+  create(here, *targets);
+  there.close_actor(7, static_cast<std::uint8_t>(Status::kFailed), "closed");
+  CHECK(answer(here, *call(here, targets, "e", "x")) == "closed");
+  create(here, *targets);
+  CHECK(answer(here, *call(here, targets, "e", "y")) == "y");
+  const auto again = here.call(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = k_create});
+  REQUIRE(again.ok());
+  CHECK(answer(here, **again) == "an actor with this id exists already");
+  there.stop();
+}
+
 TEST_CASE("an actor that shares a worker stuck in another's endpoint moves to a new one") {
   Engine here(1, {.workers = 1});
   Worker& main = here.main_worker();

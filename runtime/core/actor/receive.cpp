@@ -103,17 +103,22 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
 void Engine::deliver(std::shared_ptr<Request> request) {
   auto found = mailboxes_.find(request->actor);
   if ((request->flags & k_create) != 0) {
-    if (found != mailboxes_.end()) {
+    if (found != mailboxes_.end() && !found->second->closed) {
       static constexpr std::string_view kExists = "an actor with this id exists already";
       refuse(*request, static_cast<std::uint8_t>(Status::kUndelivered),
              std::as_bytes(std::span(kExists)));
       return;
     }
-    auto mailbox = std::make_unique<Mailbox>();
-    mailbox->actor = request->actor;
-    mailbox->home = &home_for(request->flags);
-    ++mailbox->home->actors;
-    found = mailboxes_.emplace(request->actor, std::move(mailbox)).first;
+    if (found == mailboxes_.end()) {
+      found = mailboxes_.emplace(request->actor, std::make_unique<Mailbox>()).first;
+    }
+    // One that was closed is made again: it failed, and its owner restarts it.
+    Mailbox& mailbox = *found->second;
+    mailbox.actor = request->actor;
+    mailbox.closed = false;
+    mailbox.closed_payload = nullptr;
+    mailbox.home = &home_for(request->flags);
+    ++mailbox.home->actors;
   }
   if (found == mailboxes_.end()) {
     hold(std::move(request));

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from monarch._actor.future import Future
+    from monarch._restart import Restart
     from monarch._shape import Extent, Point
 
 __all__ = ["HostMesh", "HostRef", "host_of"]
@@ -99,6 +100,7 @@ class HostMesh(MeshTrait):
         name: str | None = None,
         proc_bind: Sequence[Mapping[str, str]] | None = None,
         bootstrap_command: Any | Callable[[Point], Any] | None = None,
+        restart: Restart | None = None,
     ) -> ProcMesh:
         """Start processes on each host; returns at once.
 
@@ -115,6 +117,8 @@ class HostMesh(MeshTrait):
                 and `cpus`, as numactl and taskset take them.
             bootstrap_command: a `BootstrapCommand` to run in place of this interpreter, or a
                 function that gives one for a point of the result.
+            restart: how processes that die start again by themselves, with their actors; without
+                it, who spawned them is told of each death.
 
         Raises:
             ValueError: a dimension is one of the hosts' or has no process, or `proc_bind` is not
@@ -125,7 +129,7 @@ class HostMesh(MeshTrait):
         """
         self._check_running("spawn_procs()")
         request = spawning.Request(
-            self, dict(per_host or {}), bootstrap, name, proc_bind, bootstrap_command
+            self, dict(per_host or {}), bootstrap, name, proc_bind, bootstrap_command, restart
         )
         procs = ProcMesh(spawning.start(request), request.shape, self)
         spawned = self._hosts.spawned

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from monarch._actor.handle import Route
     from monarch._actor.process import Process
+    from monarch._restart import Restart
     from monarch._shape import Extent
 
 __all__ = [
@@ -80,10 +81,22 @@ class ProcRef:
 class Spawned:
     """Actors that this process spawned on a mesh of procs: what it takes to make one again.
 
-    `ranks` are those of the mesh of procs, None for all; `gone` the ones that were stopped.
+    `ranks` are those of the mesh of procs, None for all; `gone` the ones that were stopped;
+    `restart` is the policy for failures of the actors themselves.
     """
 
-    __slots__ = ("actor", "buffers", "data", "extent", "flags", "gone", "name", "ranks", "sender")
+    __slots__ = (
+        "actor",
+        "buffers",
+        "data",
+        "extent",
+        "flags",
+        "gone",
+        "name",
+        "ranks",
+        "restart",
+        "sender",
+    )
 
     def __init__(
         self,
@@ -91,11 +104,13 @@ class Spawned:
         name: str,
         ranks: tuple[int, ...] | None,
         create: tuple[bytes, list[Any] | None, int, bytes, int],
+        restart: Restart | None = None,
     ) -> None:
         self.actor = actor
         self.name = name
         self.ranks = ranks
         self.gone: frozenset[int] = _NONE
+        self.restart = restart
         self.data, self.buffers, self.sender, self.extent, self.flags = create
 
 

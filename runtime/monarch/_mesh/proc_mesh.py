@@ -14,6 +14,7 @@ from monarch._mesh import placement as placements
 from monarch._mesh.actor_mesh import ActorMesh
 from monarch._mesh.ids import new_id
 from monarch._mesh.placement import Placement, Spawned
+from monarch._restart import Restart
 from monarch._shape import MeshTrait, Shape, Slice
 from monarch.errors import SupervisionError
 
@@ -48,7 +49,13 @@ class ProcMesh(MeshTrait):
         self._shape = shape
         self._hosts = hosts
 
-    def spawn(self, name: str, Class: type[T], *args: Any, **kwargs: Any) -> T:  # noqa: N803 - public name
+    def spawn(
+        self,
+        name: str,
+        Class: type[T],  # noqa: N803 - public name
+        *args: Any,
+        **kwargs: Any,
+    ) -> T:
         """Spawn one actor in each process; returns at once.
 
         `Class(*args, **kwargs)` runs in each process before the first call of an endpoint there.
@@ -59,7 +66,9 @@ class ProcMesh(MeshTrait):
             name: how messages call the actors.
             Class: their class.
             args: positional arguments of the constructor.
-            kwargs: keyword arguments of the constructor.
+            kwargs: keyword arguments of the constructor. `restart` is not among them where it is a
+                `monarch.supervision.Restart`: it then says how actors that fail start again by
+                themselves, in the same processes; without it, who spawned them is told.
 
         Returns:
             The `ActorMesh`, typed as the class so that editors know its endpoints.
@@ -73,6 +82,7 @@ class ProcMesh(MeshTrait):
         procs = self._procs
         if procs.stopped:
             raise self._stopped(f"spawn({name!r}, {Class.__name__})")
+        restart = kwargs.pop("restart") if isinstance(kwargs.get("restart"), Restart) else None
         check_class(self, name, Class, args, kwargs)
         place = process()
         shape = self._shape
@@ -86,8 +96,9 @@ class ProcMesh(MeshTrait):
         data, buffers = dumps((Class, args, kwargs, info), title)
         flags = _CREATE | _LOOP if needs_loop(Class) else _CREATE
         create = (data, buffers, owner, route.extent, flags)
-        if procs.request is not None or procs.owner[0] != place.id:  # not this process alone
-            procs.spawned[mesh._actor] = Spawned(mesh._actor, name, ranks, create)
+        alone = procs.request is None and procs.owner[0] == place.id  # this process itself
+        if not alone or restart is not None:
+            procs.spawned[mesh._actor] = Spawned(mesh._actor, name, ranks, create, restart)
         place.engine.cast(route.targets, "", *create)
         if owner:
             cells[owner].at_end(lambda: _outlived(mesh))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from monarch._actor.cell import cells
 from monarch._actor.future import Combined, Done, Pending
 from monarch._actor.process import at_start, process
-from monarch._actor.replies import error_from
+from monarch._actor.replies import OK, error_from
 from monarch._mesh import placement as placements
 from monarch._mesh import spawning
 from monarch._mesh.proc_mesh import begun
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from monarch._core import Inbox
     from monarch._mesh.placement import Placement, ProcRef, Spawned
 
-__all__ = ["remake", "respawn"]
+__all__ = ["create", "remake", "respawn", "when_closed"]
 
 
 def respawn(placement: Placement, ranks: Sequence[int]) -> Future[None]:
@@ -109,6 +110,41 @@ def _create(placement: Placement, spawned: Spawned, rank: int, place: int) -> No
     )
 
 
+def create(placement: Placement, spawned: Spawned, rank: int) -> None:
+    """Make one actor again, in the process that is in its rank."""
+    place = _place(spawned, rank)
+    if place is not None:
+        _create(placement, spawned, rank, place)
+
+
+def when_closed(placement: Placement, spawned: Spawned, rank: int) -> Inbox:
+    """An inbox that gets one word when the actor of a rank is through with its end."""
+    here = process()
+    inbox = here.engine.open_inbox(True)
+    here.tell(placement.refs[rank].id, "when_closed", (spawned.actor, inbox.id))
+    return inbox
+
+
+def _when_closed(peer: int, body: tuple[int, int]) -> None:
+    actor, inbox = body
+    here = process()
+
+    def tell() -> None:
+        here.engine.post(peer, inbox, 0, OK, b"", None)
+
+    cell = cells.get(actor)
+    if cell is None:
+        tell()
+        return
+    cell.at_end(tell)
+    if cells.get(actor) is not cell:  # it has ended meanwhile, and may not have seen it
+        try:
+            (cell.on_end or []).remove(tell)
+        except ValueError:
+            return
+        tell()
+
+
 def _heard(_owner: int, body: tuple[int, dict[int, ProcRef]]) -> None:
     """The owner of a mesh tells where its ranks are now."""
     mesh, refs = body
@@ -121,6 +157,7 @@ def _heard(_owner: int, body: tuple[int, dict[int, ProcRef]]) -> None:
 
 def _listen(here: Process) -> None:
     here.on("placement", _heard)
+    here.on("when_closed", _when_closed)
 
 
 at_start(_listen)

@@ -14,6 +14,7 @@ from monarch._actor.process import process
 from monarch._mesh import placement as placements
 from monarch._mesh.ids import new_id, new_ids
 from monarch._mesh.placement import Placement, ProcRef
+from monarch._restart import Restart
 from monarch._shape import Extent, Point, Shape
 
 TYPE_CHECKING = False
@@ -38,7 +39,16 @@ class Request:
         name: str | None,
         proc_bind: Sequence[Mapping[str, str]] | None,
         bootstrap_command: Any | None,
+        restart: Restart | None,
     ) -> None:
+        if restart is not None and not isinstance(restart, Restart):
+            raise TypeError(
+                hosts._said(
+                    f"spawn_procs(restart={restart!r})",
+                    "restart is a monarch.supervision.Restart, or None",
+                )
+            )
+        self.restart = restart
         self.per_host = _sizes(hosts, per_host)
         self.count = prod(self.per_host.values())
         labels = hosts._labels

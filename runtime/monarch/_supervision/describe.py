@@ -40,7 +40,7 @@ def failed_actor(
         message=str(error) if aborted else "",
         causes=() if aborted else causes_of(error),
         time=time.time(),
-        death=f"{proc:x}-{cell.actor:x}",
+        death=f"{proc:x}-{cell.actor:x}-{time.monotonic_ns():x}",
     )
 
 

@@ -61,10 +61,13 @@ def is_default() -> bool:
     return current_hook() is unhandled_fault_hook
 
 
-def report_unhandled(failure: MeshFailure, end: Callable[[int, str], object]) -> None:
-    """Give a failure to the hook; `end(status, report)` is called when the program is to end."""
+def report_unhandled(failure: MeshFailure, end: Callable[[int, str], object]) -> object:
+    """Give a failure to the hook; `end(status, report)` is called when the program is to end.
+
+    Gives what the hook returns.
+    """
     try:
-        current_hook()(failure)
+        return current_hook()(failure)
     except SystemExit as stop:
         status = _status(stop)
         end(status, _headed(failure, status))
@@ -73,6 +76,7 @@ def report_unhandled(failure: MeshFailure, end: Callable[[int, str], object]) ->
 
         text = traceback.format_exc().rstrip()
         end(1, f"{_headed(failure, 1)}\nunhandled_fault_hook raised in turn:\n{text}")
+    return None
 
 
 def end_program(status: int, report: str, stops: Iterable[Callable[[], object]] = ()) -> None:

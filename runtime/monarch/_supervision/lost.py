@@ -58,6 +58,7 @@ class Lost:
         self._curious: dict[int, set[int]] = {}
         self._unowned: dict[int, tuple[set[int], tuple[int, int], MeshFailure]] = {}
         self._stalled: set[int] = set()
+        self._restarted: dict[int, None] = {}
 
     def link_lost(self, peer: int) -> None:
         """The link to a process has closed."""
@@ -125,17 +126,17 @@ class Lost:
             if fate is None and place_of(proc) is not None:
                 self._curious.setdefault(proc, set()).add(asker)
                 return
-        self._here.tell(asker, "fate", (proc, fate, False))
+        self._here.tell(asker, "fate", (proc, fate, False, proc in self._restarted))
 
-    def told(self, peer: int, body: tuple[int, Any, bool]) -> None:
-        """The starter of a lost process says what became of it."""
-        proc, fate, wants = body
+    def told(self, peer: int, body: tuple[int, Any, bool, bool]) -> None:
+        """The starter of a lost process says what became of it; one that restarts has no owners."""
+        proc, fate, wants, restarts = body
         known = fate is not None
         place = holding(proc)
         owners = []
         if known and place is not None and not isinstance(fate, BaseException):
             place[0].lost.add(place[1])
-            owners = by_owner(place[0], place[1], fate, self._here.id)
+            owners = [] if restarts else by_owner(place[0], place[1], fate, self._here.id)
         if wants and not owners:
             self._here.tell(peer, "unowned", proc)
         self._close(proc, fate if known else unknown(proc, place))
@@ -206,6 +207,14 @@ class Lost:
         failure = lost_proc(dead, placement, rank, local.running(dead.proc) if ran is None else ran)
         if dead.exit is None:
             local.kill([dead.proc])  # it may live on without its link: it is replaced, or missed
+        if self._owners.restarts.covers(placement):
+            with self._lock:
+                self._restarted[dead.proc] = None
+                while len(self._restarted) > _REMEMBERED:
+                    del self._restarted[next(iter(self._restarted))]
+            self._close(dead.proc, failure, set(placement.holders))
+            if self._owners.restarts.proc_lost(placement, rank, dead.proc, failure):
+                return
         self._tell_all(dead.proc, placement, rank, failure)
 
     def _tell_all(self, proc: int, placement: Placement, rank: int, failure: MeshFailure) -> None:
@@ -240,7 +249,8 @@ class Lost:
             curious = self._curious.pop(proc, set())
         self._here.fail_peer(proc, pack(fate))
         for other in {*curious, *holders}:
-            self._here.tell(other, "fate", (proc, fate, wants and other in holders))
+            restarts = proc in self._restarted
+            self._here.tell(other, "fate", (proc, fate, wants and other in holders, restarts))
 
 
 def _is_ending(proc: int) -> bool:

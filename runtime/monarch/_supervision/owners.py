@@ -6,9 +6,11 @@ from _thread import allocate_lock
 
 from monarch._actor.cell import cells
 from monarch._actor.pickling import pack
+from monarch._restart import Decision
 from monarch._supervision.climb import ROOT, Ask, Climb, Tell
 from monarch._supervision.describe import failed_actor
 from monarch._supervision.hook import report_unhandled
+from monarch._supervision.restarts import Restarts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Owners:
         self._lock = allocate_lock()
         self._climb = Climb(process.id, root, "", _find)
         self._asking = False
+        self.restarts = Restarts(process, self._climbs)
 
     def failed(self, cell: Cell, endpoint: str, error: BaseException, kind: str) -> bytes:
         """An actor of this process failed: its owner is told; gives the reply to its callers."""
@@ -64,6 +67,11 @@ class Owners:
 
     def arrived(self, actor: int, failure: MeshFailure) -> None:
         """A failure for an owner in this process. May be called by any thread."""
+        if self.restarts.actor_failed(actor, failure):
+            return
+        self._climbs(actor, failure)
+
+    def _climbs(self, actor: int, failure: MeshFailure) -> None:
         with self._lock:
             effects = self._climb.arrived(actor, failure)
         self._do(effects)
@@ -77,7 +85,8 @@ class Owners:
         for failure in failures:
             handled, remark = False, ""
             try:
-                handled = handler is not None and bool(handler(failure))
+                answer = None if handler is None else handler(failure)
+                handled, remark = self._decided(answer, failure)
             except Exception as error:  # noqa: BLE001 - it climbs on, and says so
                 remark = _raised(error)
             finally:
@@ -105,13 +114,19 @@ class Owners:
                 answer: Any = None if handler is None else handler(failure)
                 if hasattr(answer, "__await__"):
                     answer = await answer
-                handled = bool(answer)
+                handled, remark = self._decided(answer, failure)
             except Exception as error:  # noqa: BLE001 - it climbs on, and says so
                 remark = _raised(error)
             finally:
                 if not handled:
                     self._pass_on(actor, failure, remark)
         return True
+
+    def _decided(self, answer: object, failure: MeshFailure) -> tuple[bool, str]:
+        """Whether an owner's answer settles a failure, and what there is to say if not."""
+        if answer is not Decision.RESTART or self.restarts.decided(failure):
+            return bool(answer), ""
+        return False, "it wanted a restart of what is not its own, or is over"
 
     def _take(self, actor: int) -> list[MeshFailure]:
         with self._lock:
@@ -156,7 +171,8 @@ class Owners:
 
                 time.sleep(_TOGETHER_S)
             for failure in self._take(ROOT):
-                report_unhandled(failure, self._end)
+                if report_unhandled(failure, self._end) is Decision.RESTART:
+                    self.restarts.decided(failure)
 
 
 def _find(actor: int) -> tuple[str, tuple[int, int]] | None:

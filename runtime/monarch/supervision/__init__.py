@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monarch._failure import Cause, MeshFailure
+from monarch._restart import Decision, Restart
 from monarch._supervision.service import unhandled_fault_hook
 from monarch._supervision.status import ProcStatus, status
 from monarch.errors import ActorCrashError, DeadlockError, SupervisionError
@@ -11,8 +12,10 @@ __all__ = [
     "ActorCrashError",
     "Cause",
     "DeadlockError",
+    "Decision",
     "MeshFailure",
     "ProcStatus",
+    "Restart",
     "SupervisionError",
     "status",
     "unhandled_fault_hook",
