@@ -92,7 +92,12 @@ def _compiled(
 @click.option("--only", multiple=True, help="Only these projects.")
 @click.option("--no-compile", is_flag=True, help="Counts alone: no compiler and no headers needed.")
 @click.option("--no-perl", is_flag=True, help="Leave out hipify-perl, which takes hours.")
-@click.option("--json", "json_file", type=click.Path(path_type=Path))
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path),
+    help="Rows as JSON; rows of other projects in it stay, so that a run can come in parts.",
+)
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown table.")
 def main(
     cache: Path,
@@ -116,13 +121,16 @@ def main(
     wheel = peers.pop("torch-wheel", None)
     headers = None if no_compile else toolchain.bring(cache, wheel, peers.get("torch"))
     judge = Judge(headers, cache)
-    rows = []
+    found = report.load(json_file) if json_file is not None and json_file.exists() else {}
     for project in chosen:
         made = row(project, cache, judge, peers, compile_=not no_compile)
-        rows.append(made)
+        found[project.name] = made
         click.echo(report.line(made), err=True)
         if json_file is not None:
-            json_file.write_text(json.dumps([asdict(each) for each in rows], indent=1) + "\n")
+            held = [asdict(each) for each in found.values()]
+            json_file.write_text(json.dumps(held, indent=1) + "\n")
+    order = [project.name for project in corpus.load()]
+    rows = sorted(found.values(), key=lambda row: order.index(row.project))
     text = report.table(rows)
     if output is not None:
         output.write_text(text)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 TOOLS = ("port.hipify", "torch", "hipify-perl")
 
@@ -35,6 +37,14 @@ class Row:
     units: int
     candidates: int
     columns: dict[str, Column] = field(default_factory=dict)
+
+
+def load(path: Path) -> dict[str, Row]:
+    """The rows of a JSON file of an earlier run, by project."""
+    rows = json.loads(path.read_text())
+    for row in rows:
+        row["columns"] = {tool: Column(**held) for tool, held in row["columns"].items()}
+    return {row["project"]: Row(**row) for row in rows}
 
 
 def line(row: Row) -> str:

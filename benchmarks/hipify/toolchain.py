@@ -180,8 +180,11 @@ def _cuda(headers: Cache, target: Path) -> Path:
     partial = target.with_suffix(".partial")
     shutil.rmtree(partial, ignore_errors=True)
     for wheel in CUDA_WHEELS:
-        for include in headers.wheel(wheel).glob("**/include"):
-            if include.parent.name != "nvvm":
+        place = headers.wheel(wheel)
+        for include in place.glob("**/include"):
+            # Not those inside of one: libcu++ keeps a C++ library of its own there.
+            outer = include.relative_to(place).parts[:-1]
+            if "include" not in outer and "nvvm" not in outer:
                 shutil.copytree(include, partial / "include", dirs_exist_ok=True)
     (partial / "nvvm" / "libdevice").mkdir(parents=True)
     (partial / "bin").mkdir()

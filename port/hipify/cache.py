@@ -113,11 +113,13 @@ def _facts_json(facts: Facts) -> list[Any]:
         sorted([_text(owner), _text(name)] for owner, name in facts.imported),
         [list(each) for each in facts.includes],
         sorted(map(_text, facts.used)),
+        sorted([_text(alias), _text(meant)] for alias, meant in facts.aliases),
+        sorted((_text(name), value) for name, value in facts.constants),
     ]
 
 
 def _facts_of(data: list[Any]) -> Facts:
-    owned, declared, defined, imported, includes, used = data
+    owned, declared, defined, imported, includes, used, aliases, constants = data
 
     def pairs(listed: list[list[str]]) -> frozenset[tuple[bytes, bytes]]:
         return frozenset((one.encode("latin-1"), two.encode("latin-1")) for one, two in listed)
@@ -132,6 +134,8 @@ def _facts_of(data: list[Any]) -> Facts:
         pairs(imported),
         tuple((path, angled) for path, angled in includes),
         names(used),
+        pairs(aliases),
+        frozenset((name.encode("latin-1"), value) for name, value in constants),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.hipify import aliases, constants
 from port.hipify.facts import Facts
 from port.hipify.lexer import IDENT
 from port.hipify.unit import FRAGMENT_SUFFIXES
@@ -83,6 +84,8 @@ def gather(unit: Unit, known: Container[str]) -> Facts:
         frozenset(imported),
         named,
         frozenset(used),
+        aliases.gather(unit),
+        constants.shared(unit),
     )
 
 

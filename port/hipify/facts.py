@@ -33,6 +33,10 @@ class Facts:
     """(path, angled) of each include."""
     used: frozenset[bytes] = frozenset()
     """For a fragment, the names in it that look like CUDA's."""
+    aliases: frozenset[tuple[bytes, bytes]] = frozenset()
+    """(name, class or namespace that it leads to) pairs of aliases and base classes."""
+    constants: frozenset[tuple[bytes, int]] = frozenset()
+    """(name, value) of the integers that other files can use."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,8 @@ class Project:
     """Every input's path, relative to the source folder."""
     tails: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Paths of `files` by file name."""
+    constants: Mapping[bytes, int] = field(default_factory=dict)
+    """Integers by name, where all files agree on the value."""
 
     def by_tail(self, path: str) -> str | None:
         """The first file of the tree whose path ends with the components of `path`."""
@@ -68,16 +74,22 @@ class Project:
         declared = {os.fsencode(name) for name in macros}
         defined = set(declared)
         imported: set[tuple[bytes, bytes]] = set()
+        aliases: set[tuple[bytes, bytes]] = set()
+        constants: dict[bytes, set[int]] = {}
         for each in facts:
             owned |= each.owned
+            aliases |= each.aliases
             declared |= each.declared
             defined |= each.defined
             imported |= each.imported
+            for name, value in each.constants:
+                constants.setdefault(name, set()).add(value)
         tails: dict[str, tuple[str, ...]] = {}
         for path in sorted(files):
-            name = posixpath.basename(path)
-            tails[name] = (*tails.get(name, ()), path)
+            base = posixpath.basename(path)
+            tails[base] = (*tails.get(base, ()), path)
         owned -= imported
+        owned |= _reached(owned, aliases)
         return cls(
             frozenset(owned),
             frozenset(declared),
@@ -86,4 +98,26 @@ class Project:
             frozenset(name for _, name in owned),
             frozenset(files),
             tails,
+            {name: next(iter(values)) for name, values in constants.items() if len(values) == 1},
         )
+
+
+def _reached(
+    owned: set[tuple[bytes, bytes]], aliases: set[tuple[bytes, bytes]]
+) -> set[tuple[bytes, bytes]]:
+    """What is owned by the names that lead to an owner, through any number of aliases."""
+    names: dict[bytes, set[bytes]] = {}
+    for owner, name in owned:
+        names.setdefault(owner, set()).add(name)
+    leading: dict[bytes, set[bytes]] = {}
+    for alias, meant in aliases:
+        leading.setdefault(meant, set()).add(alias)
+    waiting = [owner for owner in names if owner in leading]
+    while waiting:
+        meant = waiting.pop()
+        for alias in leading.get(meant, ()):
+            held = names.setdefault(alias, set())
+            if not names[meant] <= held:
+                held |= names[meant]
+                waiting.append(alias)
+    return {(owner, name) for owner, held in names.items() for name in held}

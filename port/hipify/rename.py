@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from port.hipify.aliases import is_template_parameter
 from port.hipify.declarations import LOOKS_LIKE_CUDA, declares
 from port.hipify.lexer import IDENT
 from port.hipify.rules.calls import enclosing_call
@@ -168,6 +169,8 @@ def _own_place(unit: Unit, context: Context, index: int, name: bytes) -> str:
             return "own"
         if (qualifier, name) in context.project.imported:
             return ""
+        if name in context.project.owned_names and is_template_parameter(unit, qualifier):
+            return "own"
         if context.mapping.lookup(qualifier.decode("utf-8", "replace")) is not None:
             return ""
         return "foreign"

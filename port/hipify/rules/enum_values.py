@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
-from port.hipify.lexer import NUMBER
+from port.hipify.lexer import IDENT
 from port.hipify.rules.calls import call_at
+from port.hipify.rules.integers import Integers
 from port.hipify.rules.members import declared
 from port.hipify.rules.tokens import word
 
@@ -26,13 +26,12 @@ RULES = {
 _COMPARES = frozenset((b"==", b"!=", b"<", b">", b"<=", b">="))
 _ENDS = frozenset((b";", b")", b",", b"?", b"&&", b"||", b"}", b"]", b":"))
 _CASTS = frozenset((b"static_cast", b"reinterpret_cast"))
-_INTEGER = re.compile(rb"^(?:0[xX][0-9a-fA-F']+|[0-9][0-9']*)[uUlL]*$")
 _REACH = 6
 
 
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     """Report compared, passed and cast numbers whose meaning changes."""
-    enums = _Enums(context)
+    enums = _Enums(context, unit)
     for name in unit.names:
         text = name.decode("latin-1")
         kind = context.cuda.kind(text)
@@ -47,10 +46,22 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
 
 
 class _Enums:
-    """Values on both sides."""
+    """Values on both sides, and those of the numbers and constants of one file."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, unit: Unit) -> None:
         self._context = context
+        self.unit = unit
+        self._integers = Integers(unit, context.project.constants)
+
+    def integer(self, index: int) -> int | None:
+        """The value of the number at token `index`, or of a constant that is not CUDA's."""
+        if self.unit.text(index).decode("latin-1") in self._context.cuda:
+            return None
+        return self._integers.at(index)
+
+    def is_integer(self, index: int) -> bool:
+        """Whether `integer` knows a value."""
+        return self.integer(index) is not None
 
     def value(self, name: str) -> int | None:
         declaration = self._context.cuda.get(name)
@@ -111,7 +122,7 @@ _BY_ENUM: dict[int, dict[str, dict[int, str]]] = {}
 
 def _compared(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
     for index in unit.find(name):
-        number = _beside(unit, index, 1) or _beside(unit, index, -1)
+        number = _beside(enums, index, 1) or _beside(enums, index, -1)
         if number is None:
             continue
         text = name.decode("utf-8", "replace")
@@ -125,8 +136,9 @@ def _compared(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
         )
 
 
-def _beside(unit: Unit, index: int, step: int) -> int | None:
+def _beside(enums: _Enums, index: int, step: int) -> int | None:
     """The number that the expression around `index` is compared with, on one side."""
+    unit = enums.unit
     at = index + step
     closing = (b")", b"}") if step > 0 else (b"(", b"{")
     for _ in range(_REACH):
@@ -142,9 +154,7 @@ def _beside(unit: Unit, index: int, step: int) -> int | None:
     at += step
     while unit.text(at) in ((b"(", b"+") if step > 0 else (b")",)):
         at += step
-    if unit.kind(at) == NUMBER and _INTEGER.match(unit.text(at)):
-        return at
-    return None
+    return at if enums.is_integer(at) else None
 
 
 def _is_cast_part(unit: Unit, at: int) -> bool:
@@ -157,7 +167,7 @@ def _cast(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:
     if enum is None:
         return
     for index in unit.find(name):
-        number = _cast_number(unit, index)
+        number = _cast_number(enums, index)
         if number is None:
             continue
         yield from _number_finding(unit, enums, enum, number, index)
@@ -179,55 +189,53 @@ def _held(unit: Unit, context: Context, enums: _Enums, name: bytes) -> Iterator[
                 last = index + 2
                 holds = enums.enum(members.get(word(unit, last), ""))
             number = last + 2
-            given = unit.text(last + 1) in _COMPARES | {b"="} and _is_integer(unit, number)
+            given = unit.text(last + 1) in _COMPARES | {b"="} and enums.is_integer(number)
             if holds is None:
                 continue
             if given and unit.text(number + 1) in _ENDS:
                 yield from _number_finding(unit, enums, holds, number, number)
-            for label in _labels(unit, index, last):
+            for label in _labels(enums, index, last):
                 yield from _number_finding(unit, enums, holds, label, label)
 
 
-def _labels(unit: Unit, index: int, last: int) -> Iterator[int]:
+def _labels(enums: _Enums, index: int, last: int) -> Iterator[int]:
     """The numbers of `case 2:` in the switch whose condition ends with tokens [index, last]."""
+    unit = enums.unit
     keyword = next((at for at in range(index, index - 10, -1) if unit.text(at) == b"switch"), -1)
     closing = unit.partner(keyword + 1) if keyword >= 0 else None
     if closing is None or not all(unit.text(at) == b")" for at in range(last + 1, closing + 1)):
         return
     end = unit.partner(closing + 1) if unit.text(closing + 1) == b"{" else None
     for label in unit.find(b"case") if end is not None else ():
-        if closing < label < (end or 0) and _is_integer(unit, label + 1):
+        if closing < label < (end or 0) and enums.is_integer(label + 1):
             yield label + 1
 
 
-def _cast_number(unit: Unit, index: int) -> int | None:
-    """The literal that `static_cast<E>(N)`, `(E)N`, `E(N)` or `E{N}` turns into the enum."""
+def _cast_number(enums: _Enums, index: int) -> int | None:
+    """The number or constant that `static_cast<E>(N)`, `(E)N`, `E(N)` or `E{N}` makes an enum."""
+    unit = enums.unit
     after = index + 1
     if unit.text(after) == b">" and unit.text(after + 1) == b"(":
         start = index - 2 if unit.text(index - 1) == b"enum" else index - 1
         if unit.text(start) == b"<" and unit.text(start - 1) in _CASTS:
-            return _alone(unit, after + 1)
+            return _alone(enums, after + 1)
     if unit.text(after) == b")":
         at = after + 1
         while unit.text(at) == b"(":
             at += 1
         before = unit.text(index - 1)
         opens = before == b"(" or (before == b"enum" and unit.text(index - 2) == b"(")
-        return at if opens and _is_integer(unit, at) else None
+        return at if opens and enums.is_integer(at) else None
     if unit.text(after) in (b"(", b"{"):
-        return _alone(unit, after)
+        return _alone(enums, after)
     return None
 
 
-def _alone(unit: Unit, opening: int) -> int | None:
+def _alone(enums: _Enums, opening: int) -> int | None:
     at = opening + 1
-    if _is_integer(unit, at) and unit.partner(opening) == at + 1:
+    if enums.is_integer(at) and enums.unit.partner(opening) == at + 1:
         return at
     return None
-
-
-def _is_integer(unit: Unit, at: int) -> bool:
-    return unit.kind(at) == NUMBER and bool(_INTEGER.match(unit.text(at)))
 
 
 def _passed(unit: Unit, context: Context, enums: _Enums, name: bytes) -> Iterator[Finding]:
@@ -245,7 +253,7 @@ def _passed(unit: Unit, context: Context, enums: _Enums, name: bytes) -> Iterato
         for place, enum in wanted:
             if place < len(call.arguments) and len(call.arguments[place]) == 1:
                 number = call.arguments[place][0]
-                if _is_integer(unit, number):
+                if enums.is_integer(number):
                     yield from _number_finding(unit, enums, enum, number, number)
 
 
@@ -253,17 +261,18 @@ def _number_finding(
     unit: Unit, enums: _Enums, enum: str, number: int, at: int
 ) -> Iterator[Finding]:
     text = word(unit, number)
-    value = _number(text.rstrip("uUlL").replace("'", ""))
+    value = enums.integer(number)
     name = None if value is None else enums.meant(enum, value)
     if name is None:
         return
     there = enums.hip_value(name)
     said = f"{there} in HIP" if there is not None else "not there in HIP"
+    said_of = f"{text} ({value})" if unit.kind(number) == IDENT else f"the number {text}"
     yield unit.finding(
         "enum-number",
         "error",
         at,
-        f"the number {text} stands for {name} of {enum}, whose value is {said}",
+        f"{said_of} stands for {name} of {enum}, whose value is {said}",
         f"write {name} instead of its number",
         name=text,
     )

@@ -107,3 +107,30 @@ def test_member_template_keeps_its_name_where_template_is_written() -> None:
     )
     assert "U cudaMemset(U u)" in text
     assert "p.template cudaMemset<int>(3)" in text
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        "using A = mine::Table; int go(void* p) { return A::cudaFree(p); }",
+        "typedef mine::Table A; int go(void* p) { return A::cudaFree(p); }",
+        "namespace ns = mine; using A = ns::Table; using B = A; int g() { return B::cudaFree(0); }",
+        "struct Big : public mine::Table { int go(void* p) { return Big::cudaFree(p); } };",
+        "template <int N> struct Big final : mine::Table {}; int g() { return Big::cudaFree(0); }",
+        "struct Big : mine::Table { int go(void* p) { return cudaFree(p); } };",
+        "template <class Api, typename T> int go(T* p) { return Api::cudaFree(p); }",
+    ],
+)
+def test_own_name_through_another_name_of_its_class(use: str) -> None:
+    text = f"namespace mine {{ struct Table {{ static int cudaFree(void* p); }}; }}\n{use}\n"
+    assert not reports(text)
+    assert output(text) == text
+
+
+def test_qualifier_that_leads_nowhere_is_reported_all_the_same() -> None:
+    text = (
+        "namespace mine { struct Table { static int cudaFree(void* p); }; }\n"
+        "using A = other::Thing;\n"
+        "int go(void* p) { return A::cudaFree(p); }\n"
+    )
+    assert reports(text) == [(3, 29, "qualified-name", "cudaFree")]

@@ -318,6 +318,47 @@ def test_numbers_for_enumerators(line: str, found: list[str]) -> None:
     assert rules_on(f"{line}\n", "a.cpp").at(1) == found
 
 
+@pytest.mark.parametrize(
+    "definition",
+    [
+        "#define WANTED 75",
+        "#define WANTED (75)",
+        "constexpr int WANTED = 75;",
+        "static const unsigned first = 1, WANTED = 0x4bU;",
+        "constexpr int WANTED{75};",
+        "enum { OTHER = 74, WANTED };",
+        "enum Mine : int { WANTED = 75, };",
+    ],
+)
+@pytest.mark.parametrize(
+    "use",
+    [
+        "auto a = static_cast<CUdevice_attribute>(WANTED);",
+        "cuDeviceGetAttribute(&v, WANTED, d);",
+        "cuDeviceGetAttribute(&v, (CUdevice_attribute)WANTED, d);",
+    ],
+)
+def test_named_constants_for_enumerators(definition: str, use: str) -> None:
+    outcome = rules_on(f"{definition}\n{use}\n", "a.cpp")
+    assert outcome.at(2) == ["enum-number"]
+    (finding,) = outcome.findings
+    assert "WANTED (75)" in finding.message
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "constexpr int WANTED = compute(75);",
+        "int WANTED = 75;",
+        "#define WANTED 75\n#undef WANTED\n#define WANTED 76",
+        "const int WANTED = 75;\nvoid f(int WANTED);",
+    ],
+)
+def test_names_that_are_not_one_constant_are_left_alone(before: str) -> None:
+    text = f"{before}\nauto a = static_cast<CUdevice_attribute>(WANTED);\n"
+    assert not rules_on(text, "a.cpp").findings
+
+
 def test_member_of_an_enumeration_compared_with_a_number_follows_the_release() -> None:
     text = "bool f(cudaPointerAttributes* a) {\n  return a->type == 2 || a->device == 2;\n}\n"
     assert rules_on(text, "a.cpp", "5.7").places("enum-number") == [(2, 21, "2")]
