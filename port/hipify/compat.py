@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from port.hipify import naming, signature
+from port.hipify import naming, signature, tables
 from port.hipify.manifest import COMPAT_HEADER
 from port.hipify.signature import Fit
 
@@ -91,20 +91,27 @@ class Piece:
 def render(names: Iterable[str], mapping: Mapping) -> bytes:
     """The header with the pieces for the CUDA names in `names`, each after what it needs.
 
-    Names that the header does not carry are passed over.
+    `name@7.1` stands for a name that only code behind a test for that release uses: its piece is
+    made for that release, and put behind the same test. Names that the header does not carry are
+    passed over.
     """
     texts: dict[str, str] = {}
 
-    def add(name: str) -> None:
+    def add(name: str, release: str = "") -> None:
         piece = find(name, mapping)
+        guard = ""
+        if piece is None and release:
+            piece = find(name, mapping.at(release))
+            guard = f"\n#if HIP_VERSION >= {tables.version_number(release)}"
         if piece is None or name in texts:
             return
         for need in piece.needs:
-            add(need)
-        texts[name] = piece.text
+            add(need, release)
+        texts[name] = f"{guard}{piece.text}#endif\n" if guard else piece.text
 
-    for name in sorted(names):
-        add(name)
+    for each in sorted(names):
+        name, _, release = each.partition("@")
+        add(name, release)
     body = "".join(dict.fromkeys(text for text in texts.values() if text))
     return (_TOP.format(release=mapping.release) + body + _BOTTOM).encode()
 

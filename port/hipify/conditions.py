@@ -31,12 +31,6 @@ _BINARY = {
 _DEEPEST = 40
 
 
-def version_number(release: str) -> int:
-    """`HIP_VERSION` of a release, as HIP's hip_version.h computes it."""
-    version = Version(release)
-    return version.major * 10_000_000 + version.minor * 100_000
-
-
 class Conditions:
     """The conditional arms of one file, seen from a build for `release` or later."""
 
@@ -44,7 +38,7 @@ class Conditions:
         self._unit = unit
         self._release = release
         self._defines = {os.fsencode(name): os.fsencode(defines[name]) for name in defines}
-        self._floor = version_number(release)
+        self._floor = tables.version_number(release)
         self._possible: dict[Branch, frozenset[int]] = {}
 
     def release_at(self, index: int) -> str | None:
@@ -58,7 +52,7 @@ class Conditions:
         oldest = min(versions)
         if oldest <= self._floor:
             return self._release
-        known = [each for each in tables.RELEASES if version_number(each) <= oldest]
+        known = [each for each in tables.RELEASES if tables.version_number(each) <= oldest]
         return max((self._release, known[-1]), key=Version) if known else self._release
 
     def _versions(self, branch: Branch) -> frozenset[int]:
@@ -76,7 +70,7 @@ class Conditions:
         return self._possible[branch]
 
     def _points(self) -> frozenset[int]:
-        points = {version_number(release) for release in tables.RELEASES} | {self._floor}
+        points = {tables.version_number(release) for release in tables.RELEASES} | {self._floor}
         for name in (b"HIP_VERSION", b"HIP_VERSION_MAJOR"):
             scale = 10_000_000 if name.endswith(b"MAJOR") else 1
             for index in self._unit.find(name):

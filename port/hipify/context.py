@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from port.hipify.mapping import Mapping
-
 if TYPE_CHECKING:
     from collections.abc import Mapping as Map
 
     from port.hipify.facts import Project
+    from port.hipify.mapping import Mapping
     from port.hipify.options import Options
     from port.hipify.tables import Table
 
@@ -30,7 +29,6 @@ class Context:
     """Files of the tree that include the whole HIP runtime header, themselves or through others."""
     fragments: Map[str, frozenset[str]] = field(default_factory=dict)
     """By file, the CUDA names in the fragments (`.inc`, `.def`, …) that it includes."""
-    _later: dict[str, Mapping] = field(default_factory=dict)
 
     @property
     def release(self) -> str:
@@ -39,8 +37,4 @@ class Context:
 
     def mapping_for(self, release: str) -> Mapping:
         """The map to `release`, for code that is behind a test for it."""
-        if release == self.release:
-            return self.mapping
-        if release not in self._later:
-            self._later[release] = Mapping(release, self.mapping.overrides)
-        return self._later[release]
+        return self.mapping if release == self.release else self.mapping.at(release)

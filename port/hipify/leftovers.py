@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from port.hipify import build_files
+from port.hipify import build_files, python_files
 from port.hipify.findings import Finding
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ _SOURCES = (
 
 def check(path: str, data: bytes) -> Iterator[Finding]:
     """What a copied file still says of CUDA."""
+    if path.endswith(".py"):
+        yield from python_files.check(path, data)
     if build_files.is_build_file(path):
         yield from build_files.check(path, data)
     elif path.lower().endswith(_SOURCES) and (match := _NAMES.search(data)):

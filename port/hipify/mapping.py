@@ -46,7 +46,7 @@ class Entry:
     goes away: replace it with nothing), keep (it stays as it is), none (no counterpart). `since`:
     the first known HIP release with a counterpart, where the chosen one has none. `symbol`: the
     name that the HIP library exports for it, to be written into a string that is looked up at run
-    time.
+    time. `carried`: what the compat header has to be asked for, where it has the target.
     """
 
     name: str
@@ -56,6 +56,7 @@ class Entry:
     since: str | None = None
     note: str = ""
     symbol: str | None = None
+    carried: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,13 @@ class Mapping:
         self._names: dict[str, Entry | None] = {}
         self._renamed: dict[str, Entry | None] = {}
         self._includes: dict[str, IncludeEntry | None] = {}
+        self._others: dict[str, Mapping] = {}
+
+    def at(self, release: str) -> Mapping:
+        """The map to another release, with the same names of the user's."""
+        if release not in self._others:
+            self._others[release] = Mapping(release, self.overrides)
+        return self._others[release]
 
     @cached_property
     def cuda(self) -> tables.Table:
@@ -149,7 +157,9 @@ class Mapping:
             return None
         kind = self.cuda.kind(name) or "name"
         symbol = piece.symbol or (piece.target if piece.target in self.hip else None)
-        return Entry(name, piece.target, kind, "compat", note=piece.note, symbol=symbol)
+        return Entry(
+            name, piece.target, kind, "compat", note=piece.note, symbol=symbol, carried=name
+        )
 
     def renamed(self, name: str) -> Entry | None:
         """What a rename alone makes of `name`, without the compat header."""

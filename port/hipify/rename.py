@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from port.hipify.aliases import is_template_parameter
@@ -115,13 +116,15 @@ def _made_by_macro(unit: Unit, index: int) -> bool:
 def _guarded(context: Context, conditions: Conditions, index: int, entry: Entry) -> Entry:
     """What becomes of a name that the chosen release lacks, at a place only a later one compiles.
 
-    The compat header is made for the chosen release, so that a later one's wrapper is no target.
+    The compat header has a later one's wrapper behind the same test.
     """
     release = conditions.release_at(index)
     if release is None or release == context.release:
         return entry
     later = context.mapping_for(release).lookup(entry.name)
-    return later if later is not None and later.target and later.how != "compat" else entry
+    if later is None or not later.target:
+        return entry
+    return replace(later, carried=f"{entry.name}@{release}") if later.carried else later
 
 
 def _replacement(unit: Unit, context: Context, index: int, entry: Entry, target: str) -> Edit:
@@ -129,7 +132,7 @@ def _replacement(unit: Unit, context: Context, index: int, entry: Entry, target:
     # A tag that becomes a plain typedef loses its `struct` or `enum`.
     if unit.text(index - 1) in _TAG_KEYS and context.hip.kind(target) == "type":
         first = index - 1
-    compat = (entry.name,) if entry.how == "compat" else ()
+    compat = (entry.carried,) if entry.carried else ()
     return unit.edit(first, index + 1, target.encode("utf-8", "surrogateescape"), compat=compat)
 
 

@@ -142,6 +142,12 @@ def load_hip(release: str) -> Table:
     return _load(f"hip-{release}")
 
 
+def version_number(release: str) -> int:
+    """`HIP_VERSION` of a release, as HIP's hip_version.h computes it."""
+    version = Version(release)
+    return version.major * 10_000_000 + version.minor * 100_000
+
+
 def nearest_release(asked: str) -> str:
     """The release in `RELEASES` that stands for `asked`: the same, or the nearest one not newer.
 

@@ -66,6 +66,18 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
             yield _report(unit, index, text, hint)
 
 
+def is_cuda_library(text: str) -> bool:
+    """Whether `text` is the file name of a library of CUDA's, on Linux or Windows."""
+    return bool(_LIBRARY.match(text) or _WINDOWS.match(text))
+
+
+def counterpart(text: str) -> str | None:
+    """The file name, without a version, of HIP's library for one of CUDA's."""
+    match = _LIBRARY.match(text)
+    stem = _HIP_STEM.get(match["stem"]) if match else None
+    return f"lib{stem}.so" if stem else None
+
+
 def _renamed(match: re.Match[str], release: str) -> str | None:
     stem = _HIP_STEM.get(match["stem"])
     if stem is None or match["so"] is None:

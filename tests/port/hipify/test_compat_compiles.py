@@ -67,3 +67,20 @@ def test_a_size_is_not_cut():
     name = mapping.lookup("cuMemAlloc").target
     call = f"int main() {{ portDrvDeviceptr_t p; return {name}(&p, 1ul << 40); }}"
     assert errors_of(header + call, "6.4", "c++") == ""
+
+
+@pytest.mark.parametrize("release", ["5.2", "6.4", "7.1"])
+def test_a_wrapper_that_only_a_later_release_has_is_behind_its_test(release):
+    header = compat.render(
+        ["CUdeviceptr", "cuMemGetHandleForAddressRange@7.1"], Mapping("5.2")
+    ).decode()
+    use = (
+        "#if HIP_VERSION >= 70100000\n"
+        "int go(int *fd, portDrvDeviceptr_t at) {\n"
+        "  return portDrvMemGetHandleForAddressRange(\n"
+        "      fd, at, 4096, hipMemRangeHandleTypeDmaBufFd, 0);\n"
+        "}\n"
+        "#endif\n"
+        "int main(void) { return 0; }\n"
+    )
+    assert errors_of(header + use, release, "c") == ""

@@ -209,6 +209,16 @@ class TestConditions:
         assert reports(text, rocm="5.2") == []
         assert "hipStreamGetId" in output(text, rocm="5.2")
 
+    def test_a_later_release_may_need_a_wrapper(self) -> None:
+        use = "int a = cuMemGetHandleForAddressRange(b, at, n, kind, 0);\n"
+        assert reports(use, rocm="6.4")
+        text = f"#if HIP_VERSION >= 70100000\n{use}#endif\n"
+        assert reports(text, rocm="6.4") == []
+        assert "= portDrvMemGetHandleForAddressRange(" in output(text, rocm="6.4")
+        assert convert(text.encode(), "a.cpp", "6.4").carried == {
+            "cuMemGetHandleForAddressRange@7.1"
+        }
+
     @pytest.mark.parametrize(
         "test",
         ["0", "!defined(__HIP_PLATFORM_AMD__)", "defined(A) && 0", "HIP_VERSION < 60000000",

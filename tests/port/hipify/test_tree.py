@@ -144,6 +144,31 @@ def test_a_suffix_that_is_not_looked_at_is_told_and_can_be_added(tmp_path: Path)
     assert files_in(tmp_path / "out") == {"k.pyx": b"x = hipMalloc(&p, 1)  # cudaMalloc\n"}
 
 
+def test_python_files_that_open_cuda_libraries_are_reported(tmp_path: Path) -> None:
+    text = (
+        "import ctypes, ctypes.util\n"
+        "cuda = ctypes.CDLL('libcuda.so.1')\n"
+        'runtime = ctypes.CDLL(f"libcudart.so.{major}", mode=ctypes.RTLD_GLOBAL)\n'
+        'nvml = ctypes.CDLL(ctypes.util.find_library("nvidia-ml"))\n'
+        'c = ctypes.CDLL("libc.so.6")\n'
+        '"""Opens libcuda.so.1 where there is one."""\n'
+        'names = {"cuda": "libcuda"}  # libcuda.so.1\n'
+    )
+    write(tmp_path / "src", {"pkg/driver.py": text, "setup.py": "open('libcudart.so')\n"})
+    outcome = convert(tmp_path / "src", tmp_path / "out")
+    found = outcome.conversion.findings
+    assert [(f.file, f.line, f.column, f.rule) for f in found] == [
+        ("pkg/driver.py", 2, 20, "library-name"),
+        ("pkg/driver.py", 3, 23, "library-name"),
+        ("pkg/driver.py", 4, 45, "library-name"),
+        ("pkg/driver.py", 7, 18, "library-name"),
+        ("setup.py", 1, 6, "library-name"),
+    ]
+    assert "libamdhip64.so" in found[0].remedy
+    assert outcome.ok
+    assert (tmp_path / "out/pkg/driver.py").read_text() == text
+
+
 @pytest.mark.report("18")
 def test_odd_files_do_not_end_the_conversion(tmp_path: Path) -> None:
     source = write(tmp_path / "in", {"good.cu": CODE, "y.cu/inner.cu": CODE})
