@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from port.policy import PLATFORMS
+from port.verify import undefined
 from port.verify.words import family, labels, library_base, platform_in_name
 
 if TYPE_CHECKING:
@@ -50,6 +51,11 @@ class Case:
         there, by asking for the platform or by a policy, not where a name alone suggests it.
         """
         return "error" if self.strict or self.asked else "warning"
+
+    @cached_property
+    def missing(self) -> Mapping[str, tuple[frozenset[str], frozenset[str]]]:
+        """By file: undefined symbols that no library at hand has, and those not at hand."""
+        return undefined.missing(self)
 
     @cached_property
     def _by_library(self) -> Mapping[str, str]:

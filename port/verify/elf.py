@@ -40,6 +40,7 @@ _MAX_NAME = 1 << 16
 _CHUNK = 1 << 22
 _PF_X, _SHF_ALLOC, _SHF_EXECINSTR = 1, 2, 4
 _DF_TEXTREL = 4
+_DF_1_GLOBAL = 2
 
 
 class UnreadableError(Exception):
@@ -110,6 +111,7 @@ class _Reader:
             exported=exported,
             stack=self._stack,
             text_relocations="DT_TEXTREL" in tags or bool(flags & _DF_TEXTREL),
+            is_global=bool(tags.get("DT_FLAGS_1", [0])[0] & _DF_1_GLOBAL),
             static_cudart=self._markers(sections),
             device=device,
             registers=tuple(registers),

@@ -51,6 +51,8 @@ class Elf:
     """Names this file defines for others, and whether each is weak."""
     stack: bool | None
     text_relocations: bool
+    is_global: bool
+    """Marked DF_1_GLOBAL: opened as if with RTLD_GLOBAL."""
     static_cudart: tuple[str, ...]
     """Markers of the static CUDA runtime that were found."""
     device: tuple[DeviceSection, ...]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
 from typing import TYPE_CHECKING
 
-from port.errors import PortError
 from port.verify.case import listing
-from port.verify.child import shared_reader
 from port.verify.report import failed, passed
 from port.verify.words import family, matches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from port.verify.case import Case
     from port.verify.facts import Elf
@@ -28,11 +25,6 @@ SYSTEM = (
     "libz.so.1", "libexpat.so.1", "libX11.so.6", "libXext.so.6", "libXrender.so.1", "libICE.so.6",
     "libSM.so.6", "libGL.so.1", "libglib-2.0.so.0", "libgobject-2.0.so.0", "libgthread-2.0.so.0",
 )  # fmt: skip
-# What every process of an interpreter has loaded, whether a file names it or not.
-_PROCESS = ("libc.so.6", "libm.so.6")
-_PYTHON = ("Py*", "_Py*")
-_FOLDERS = ("/lib/{m}", "/usr/lib/{m}", "/lib64", "/usr/lib64", "/lib", "/usr/lib")
-_TRIPLES = {"EM_X86_64": "x86_64-linux-gnu", "EM_AARCH64": "aarch64-linux-gnu"}
 
 CUDA_RUNTIME = "the CUDA runtime"
 _HIDE = "link with a version script: { global: PyInit_*; local: *; };"
@@ -61,18 +53,17 @@ def unresolved(case: Case) -> Iterator[Check]:
         wrong = wrong or not check.ok
         yield check
     unclear: dict[str, list[str]] = {}
-    host = _Host()
-    for name, elf in case.natives.items():
-        missing, absent = _missing(case, name, elf, host)
-        if missing and not absent:
+    for name, (missing, absent) in case.missing.items():
+        nowhere = missing - _elsewhere(case, missing).keys()
+        if nowhere and not absent:
             wrong = True
             yield failed(
                 "V15",
-                f"undefined symbols that nothing it needs has: {listing(sorted(missing), 8)}",
+                f"undefined symbols that nothing it needs has: {listing(sorted(nowhere), 8)}",
                 "link the library that defines them, or list them in undefined.allowed",
                 name,
             )
-        elif missing:
+        elif absent:
             unclear[name] = sorted(absent)
     if not wrong:
         told = "; ".join(
@@ -124,74 +115,22 @@ def _libpython(library: str) -> bool:
     return library.startswith("libpython")
 
 
-def _missing(case: Case, name: str, elf: Elf, host: _Host) -> tuple[set[str], set[str]]:
-    """Symbols that no library at hand has, and the libraries that are not at hand."""
-    allowed = (*_PYTHON, *case.policy.undefined_allowed)
-    missing = {
-        u.name
-        for u in elf.undefined
-        if not u.weak and u.file is None and not matches(u.name, allowed)
-    }
-    if not missing:
-        return set(), set()
-    roots = [r for r in case.natives if name in case.closure(r)[0]]
-    inside: set[str] = set()
-    outside = set(_PROCESS)
-    for root in roots:
-        held, other = case.closure(root)
-        inside |= held
-        outside |= other
-    for file in inside:
-        missing -= case.natives[file].exported.keys()
-    absent: set[str] = set()
-    for library in sorted(outside):
-        if not missing:
-            break
-        exported = host.exports(library, elf)
-        if exported is None:
-            absent.add(library)
-        else:
-            missing -= exported
-    return missing, absent
-
-
-class _Host:
-    """Exports of libraries on this machine, read when first asked for."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str], frozenset[str] | None] = {}
-
-    def exports(self, library: str, asker: Elf) -> frozenset[str] | None:
-        """What the machine's copy of a library exports, None where it has none."""
-        key = library, asker.machine
-        if key not in self._known:
-            self._known[key] = self._read(library, asker)
-        return self._known[key]
-
-    def _read(self, library: str, asker: Elf) -> frozenset[str] | None:
-        if "/" in library:
-            return None
-        for folder in _FOLDERS:
-            path = f"{folder.format(m=_TRIPLES.get(asker.machine, ''))}/{library}"
-            try:
-                descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-            except OSError:
-                continue
-            try:
-                with shared_reader() as reader:
-                    found = reader.read(descriptor, path)
-            except PortError:
-                continue
-            finally:
-                os.close(descriptor)
-            if found.machine == asker.machine and found.bits == asker.bits:
-                return frozenset(found.exported)
-        return None
+def _elsewhere(case: Case, symbols: Iterable[str]) -> dict[str, str]:
+    """Those of `symbols` that some file of the target exports, and the file."""
+    wanted = set(symbols)
+    found: dict[str, str] = {}
+    for name, elf in case.natives.items():
+        for symbol in wanted & elf.exported.keys():
+            found.setdefault(symbol, name)
+    return found
 
 
 def interpreter_safety(case: Case) -> Iterator[Check]:
-    """V17: no libpython, no executable stack, no text relocations."""
+    """V17: no libpython, no need for RTLD_GLOBAL, no executable stack, no text relocations."""
     wrong = False
+    for check in _global_scope(case):
+        wrong = True
+        yield check
     for name, elf in case.natives.items():
         python = [library for library in elf.needed if _libpython(library)]
         if python and elf.is_library:
@@ -220,7 +159,34 @@ def interpreter_safety(case: Case) -> Iterator[Check]:
                 severity="warning",
             )
     if not wrong:
-        yield passed("V17", "no libpython, no executable stack, no text relocations")
+        yield passed(
+            "V17", "no libpython, no need for RTLD_GLOBAL, no executable stack, no text relocations"
+        )
+
+
+def _global_scope(case: Case) -> Iterator[Check]:
+    """Files that work only in the scope that all modules of a process share, or that enter it."""
+    for name, (missing, absent) in case.missing.items():
+        held = {} if absent else _elsewhere(case, missing)
+        if held:
+            yield failed(
+                "V17",
+                f"{listing(sorted(held), 5)}: only {listing(sorted(set(held.values())), 3)} has "
+                "them, which it does not need, so that it loads only after somebody opened that "
+                "with RTLD_GLOBAL; Python opens modules without",
+                "link the library that defines them",
+                name,
+            )
+    for name, elf in case.natives.items():
+        if elf.is_global:
+            yield failed(
+                "V17",
+                "is marked to be opened with RTLD_GLOBAL (DF_1_GLOBAL): its symbols answer for "
+                "those of modules that are loaded later",
+                "link without -z global",
+                name,
+                severity="warning",
+            )
 
 
 def exports(case: Case) -> Iterator[Check]:

@@ -16,7 +16,7 @@ LIBC = {"libc.so.6": ["GLIBC_2.2.5"]}
 _DT = {
     "NEEDED": 1, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "SONAME": 14,
     "RPATH": 15, "TEXTREL": 22, "RUNPATH": 29, "VERSYM": 0x6FFFFFF0, "VERNEED": 0x6FFFFFFE,
-    "VERNEEDNUM": 0x6FFFFFFF,
+    "VERNEEDNUM": 0x6FFFFFFF, "FLAGS_1": 0x6FFFFFFB,
 }  # fmt: skip
 _PROGBITS, _STRTAB, _HASH, _DYNAMIC, _DYNSYM = 1, 3, 5, 6, 11
 _ALLOC = 2
@@ -50,6 +50,7 @@ def elf(
     wrapper=None,
     stack=False,
     textrel=False,
+    flags_1=0,
     machine=X86_64,
     kind=ET_DYN,
     chain=None,
@@ -94,6 +95,8 @@ def elf(
             tags.append((tag, strings.add(value)))
     if textrel:
         tags.append(("TEXTREL", 0))
+    if flags_1:
+        tags.append(("FLAGS_1", flags_1))
     segments = 2 + (stack is not None)
     at = 64 + 56 * segments
     sections = [("", 0, 0, 0, b"", 0, 0, 1)]

@@ -132,6 +132,32 @@ def test_extension_module_that_links_libpython_is_an_error(tmp_path):
     assert "libpython3.11.so.1.0" in details(report)
 
 
+def test_module_that_needs_anothers_symbols_in_the_global_scope(tmp_path):
+    module = w.cpu_module(undefined=["PyList_New", "core_open"], needed=["libc.so.6"])
+    files = {
+        "pkg/_C.so": module,
+        "pkg/_core.so": w.cpu_module(exported=["PyInit__core", "core_open"]),
+    }
+    report = verify(w.wheel(tmp_path, files), "cpu")
+    assert failing(report) - {"V18"} == {"V17"}
+    assert not report.ok
+    assert "core_open" in details(report)
+    assert "pkg/_core.so" in details(report)
+    linked = w.cpu_module(
+        undefined=["core_open"], needed=["_core.so", "libc.so.6"], runpath="$ORIGIN"
+    )
+    files["pkg/_C.so"] = linked
+    (tmp_path / "linked").mkdir()
+    assert "V17" not in failing(verify(w.wheel(tmp_path / "linked", files), "cpu"))
+
+
+def test_file_that_enters_the_global_scope_is_told(tmp_path):
+    report = verify(w.wheel(tmp_path, {"pkg/_C.so": w.cpu_module(flags_1=0x3)}), "cpu")
+    assert failing(report) == {"V17"}
+    assert report.ok
+    assert "RTLD_GLOBAL" in details(report)
+
+
 @pytest.mark.report("35")
 def test_one_library_under_two_hashes_is_reported(tmp_path):
     files = {
