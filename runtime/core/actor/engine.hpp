@@ -256,6 +256,7 @@ class Engine {
   void after_send(Peer& peer);
   void flush(Peer& peer);
   void flush_all();
+  void delay_flush(base::Instant now);
   base::Result<void> send_call(const Target& target, std::uint32_t rank, const Message& message,
                                std::uint64_t reply_proc, std::uint64_t inbox, std::size_t cost,
                                std::size_t index);
@@ -311,7 +312,7 @@ class Engine {
   void arm_relief(const Worker& worker);
   void caretaker();
   void sweep(Lock& lock);
-  std::optional<base::Instant> run_timers(base::Instant now);
+  base::Instant run_timers(base::Instant now);
   void update_writing(Peer& peer);
   [[nodiscard]] Worker* worker_of_this_thread();
   void relieve(base::Instant now);
@@ -373,7 +374,10 @@ class Engine {
 
   std::condition_variable caretaker_condition_;
   bool caretaker_deep_ = false;
-  bool flush_armed_ = false;   // the caretaker knows that writes are delayed
+  base::Instant caretaker_until_{};  // it sleeps, unless it is woken
+  bool flush_armed_ = false;   // writes are delayed, and due
+  base::Instant flush_due_{};  // then
+  std::uint64_t delays_ = 0;   // of writes, so far
   bool relief_armed_ = false;  // or that a worker may be stuck
   bool relief_soon_ = false;   // for a worker that waits for an answer
   base::Instant next_beat_{};

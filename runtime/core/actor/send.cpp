@@ -13,7 +13,7 @@ using base::Bytes;
 constexpr std::size_t kMessageCost = 192;         // what a queued message takes besides its bytes
 constexpr std::size_t kFlushAt = 32 << 10;        // bytes gathered before they go out in any case
 constexpr std::uint32_t kAlone = 2;  // messages between two waits that are no burst
-constexpr base::Duration kBurst = std::chrono::microseconds(40);
+constexpr base::Duration kBurst = std::chrono::microseconds(100);
 
 std::size_t cost_of(const Message& message) noexcept {
   std::size_t cost = kMessageCost + message.data.size();
@@ -55,11 +55,13 @@ void Engine::after_send(Peer& peer) {
   net::Link& link = *peer.link;
   if (link.waits_for_space) return;
   if (std::exchange(link.wait, waits_) != waits_) link.burst = 0;
-  if (++link.burst > kAlone && link.unsent() < kFlushAt &&
-      clock_.now() - link.last_flush < kBurst) {
-    if (!std::exchange(link.dirty, true)) dirty_.push_back(&peer);
-    if (!std::exchange(flush_armed_, true)) wake_caretaker();
-    return;
+  if (++link.burst > kAlone && link.unsent() < kFlushAt) {
+    const base::Instant now = clock_.now();
+    if (now - link.last_flush < kBurst) {
+      if (!std::exchange(link.dirty, true)) dirty_.push_back(&peer);
+      delay_flush(now);
+      return;
+    }
   }
   flush(peer);
 }

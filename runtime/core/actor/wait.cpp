@@ -57,6 +57,14 @@ void Engine::wake_caretaker() {
   }
 }
 
+// A burst has the caretaker awake, and it finds what is due by itself.
+void Engine::delay_flush(base::Instant now) {
+  ++delays_;
+  if (std::exchange(flush_armed_, true)) return;
+  flush_due_ = now + kFlushDelay;
+  if (caretaker_until_ > flush_due_) wake_caretaker();
+}
+
 void Engine::arm_relief(const Worker& worker) {
   if (!worker.is_crowded()) return;
   const bool armed = std::exchange(relief_armed_, true);
@@ -324,11 +332,15 @@ void Engine::beat(base::Instant now) {
   }
 }
 
-std::optional<base::Instant> Engine::run_timers(base::Instant now) {
+base::Instant Engine::run_timers(base::Instant now) {
   beat(now);
-  flush_all();
-  std::optional<base::Instant> due = next_beat_;
-  if (const auto end = give_up(now)) due = sooner(due, *end);
+  base::Instant due = next_beat_;
+  if (flush_armed_ && now < flush_due_) {
+    due = std::min(due, flush_due_);
+  } else {
+    flush_all();
+  }
+  if (const auto end = give_up(now)) due = std::min(due, *end);
   relief_armed_ =
       std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
   if (relief_armed_) {
@@ -336,7 +348,7 @@ std::optional<base::Instant> Engine::run_timers(base::Instant now) {
     relief_soon_ = std::ranges::any_of(workers_, [](const auto& worker) {
       return worker->is_crowded() && worker->blocked;
     });
-    due = sooner(due, now + (relief_soon_ ? kBlocked : kStuck));
+    due = std::min(due, now + (relief_soon_ ? kBlocked : kStuck));
   }
   return due;
 }
@@ -355,12 +367,13 @@ void Engine::caretaker() {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   Lock lock(mutex_);
   std::uint64_t seen = polls_;
+  std::uint64_t delays = delays_;
   int quiet = 0;
   base::Duration tick = k_tick;
   while (!stopping_) {
     sweep(lock);
     base::Instant now = clock_.now();
-    std::optional<base::Instant> due = run_timers(now);
+    base::Instant due = run_timers(now);
     // Where threads poll by themselves it looks ever less often: a tick costs all processes.
     tick = std::min(tick * 2, kLongestTick);
     if (lead_ == Lead::kFree && polls_ == seen) {
@@ -372,6 +385,7 @@ void Engine::caretaker() {
         // reads once a tick and leaves the processor to those that work.
         lead_ = Lead::kCaretaker;
         do {
+          caretaker_until_ = due;
           poll_once(lock, due, /*spin=*/false);
           sweep(lock);
           due = run_timers(clock_.now());
@@ -383,18 +397,16 @@ void Engine::caretaker() {
     quiet = polls_ == seen ? quiet + 1 : 0;
     seen = polls_;
     now = clock_.now();
-    if (lead_ == Lead::kThread && quiet > kQuietTicks && !flush_armed_ && !relief_armed_) {
-      caretaker_deep_ = true;
-      if (due) {
-        caretaker_condition_.wait_until(lock, *due);
-      } else {
-        base::wait(caretaker_condition_, lock);
-      }
-      caretaker_deep_ = false;
+    const bool burst = std::exchange(delays, delays_) != delays_ || flush_armed_;
+    caretaker_deep_ = lead_ == Lead::kThread && quiet > kQuietTicks && !burst && !relief_armed_;
+    if (caretaker_deep_) {
+      caretaker_until_ = due;
       quiet = 0;
     } else {
-      caretaker_condition_.wait_until(lock, now + (flush_armed_ ? kFlushDelay : tick));
+      caretaker_until_ = now + (burst ? kFlushDelay : tick);
     }
+    caretaker_condition_.wait_until(lock, caretaker_until_);
+    caretaker_deep_ = false;
   }
 }
 
