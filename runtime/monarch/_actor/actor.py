@@ -11,6 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from monarch._actor.future import Future
+    from monarch._shape import MeshTrait
+
+    class _Spawned(MeshTrait):
+        """What `ProcMesh.spawn` gives is typed as the actor's class: so this is what it has."""
+
+        @property
+        def initialized(self) -> Future[bool]: ...
+        def stop(self, reason: str = ...) -> Future[None]: ...
+
+else:
+    _Spawned = object
+
 __all__ = ["Actor", "endpoints_of", "needs_loop", "reserve", "reserved"]
 
 _reserved = {
@@ -38,7 +51,7 @@ def reserved() -> list[str]:
     return sorted(_reserved)
 
 
-class Actor:
+class Actor(_Spawned):
     """Base of the classes that `ProcMesh.spawn` makes actors of.
 
     Each actor handles one message at a time, those of one sender in the order in which they were

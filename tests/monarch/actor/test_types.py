@@ -6,13 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from mypy import api
 
 ROOT = Path(__file__).resolve().parents[3]
 
 PROGRAM = """
 from __future__ import annotations
 from monarch.actor import Accumulator, Actor, Channel, Port, concurrent_endpoint, endpoint
-from monarch.actor import this_host
+from monarch.actor import ValueMesh, get_or_spawn_controller, this_host
 
 class Counter(Actor):
     def __init__(self, v: int) -> None:
@@ -35,6 +36,12 @@ class Counter(Actor):
 
 c = this_host().spawn_procs(per_host={"gpus": 2}).spawn("c", Counter, 1)
 port, receiver = Channel[int].open()
+spawned = get_or_spawn_controller("c", Counter, 1).get()
+
+async def both() -> tuple[int, ValueMesh[str]]:
+    return await c.inc.call_one(1), await c.name.call()
+
+awaited = both()
 """
 
 KNOWN = {
@@ -50,6 +57,13 @@ KNOWN = {
     "c.port.call_one('a').get()": "int",
     "Accumulator(c.inc, 0, lambda a, b: a + b).accumulate(1).get()": "int",
     "receiver.recv().get()": "int",
+    "c.slice(gpus=0).inc.call_one()": "Future[int]",
+    "c.inc.call().get().item(gpus=0)": "int",
+    "c.inc.call_one().result()": "int",
+    "c.inc.call_one().as_asyncio()": "Future[int]",
+    "[value for _point, value in c.inc.call().get().items()]": "list[int]",
+    "spawned": "Counter",
+    "awaited": "Coroutine[Any, Any, tuple[int, ValueMesh[str]]]",
 }
 
 WRONG = {
@@ -63,7 +77,6 @@ WRONG = {
 
 @pytest.mark.slow
 def test_a_type_checker_knows_arguments_and_results_of_endpoints(tmp_path, monkeypatch):
-    api = pytest.importorskip("mypy.api", reason="mypy is not installed: the group `types` has it")
     lines = PROGRAM.splitlines()
     first = len(lines) + 1
     lines += [f"reveal_type({expression})" for expression in KNOWN] + list(WRONG)
