@@ -7,10 +7,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from monarch._actor.annotations import Checks
+
 __all__ = ["Method", "is_async"]
 
 _VARARGS, _COROUTINE = 0x04, 0x80
 _MANY = 1 << 30
+_ALWAYS = (1, 0)  # an empty range: each call is checked
+_REMEMBERED = 256
 
 
 def is_async(function: object) -> bool:
@@ -32,13 +36,16 @@ class Method:
         concurrent: the actor takes its next message while it runs.
         asynchronous: it is a coroutine function.
         propagate: how a distributed result is shaped; kept for the tensor engine.
-        low: a call without keywords takes at least this many arguments …
-        high: … and at most this many.
+        low: a call without keywords needs no `check` with at least this many arguments …
+        high: … and at most this many; none is enough where annotations are checked.
 
     """
 
     __slots__ = (
+        "_checks",
         "_good",
+        "_range",
+        "_read",
         "asynchronous",
         "concurrent",
         "explicit",
@@ -68,29 +75,53 @@ class Method:
         self.concurrent = concurrent
         self.instrument = instrument
         self.asynchronous = is_async(function)
-        self._good: set[tuple[int, tuple[str, ...]]] = set()
+        self._good: set[tuple[object, ...]] = set()
         self.low, self.high, self.names = _counts(function, 2 if explicit else 1)
+        self._range = (self.low, self.high)
+        self._checks: Checks | None = None
+        self._read = not _annotated(function)
+        if not self._read:
+            self.low, self.high = _ALWAYS
 
     def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Nothing, if the endpoint takes these arguments.
 
         Raises:
-            TypeError: it does not; the text is what calling the function would say.
+            TypeError: their number or a name is wrong, or one is of another type than annotated;
+                the text is what calling the function would say.
 
         """
-        if not kwargs and self.low <= len(args) <= self.high:
-            return
-        shape = (len(args), tuple(kwargs))
-        if shape in self._good:
-            return
-        import inspect  # noqa: PLC0415 - once for each shape of call that has keywords
+        # It depends on their number, names and types alone: each kind of call is looked at once.
+        if kwargs:
+            names = tuple(kwargs)
+            shape = (*map(type, args), names, *map(type, kwargs.values()))
+        else:
+            shape = (*map(type, args),)
+        if shape not in self._good:
+            self._check(args, kwargs)
+            if len(self._good) < _REMEMBERED:
+                self._good.add(shape)
 
-        receivers = (None, None) if self.explicit else (None,)
-        try:
-            inspect.signature(self.function).bind(*receivers, *args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{self.name}{self.text()}: {error}") from None
-        self._good.add(shape)
+    def _check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        low, high = self._range
+        if kwargs or not low <= len(args) <= high:
+            import inspect  # noqa: PLC0415 - once for each kind of call that has keywords
+
+            receivers = (None, None) if self.explicit else (None,)
+            try:
+                inspect.signature(self.function).bind(*receivers, *args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}{self.text()}: {error}") from None
+        if not self._read:
+            # Only now: annotations may name what is defined after the class.
+            from monarch._actor.annotations import checks_of  # noqa: PLC0415 - as above
+
+            self._checks = checks_of(self.function, 2 if self.explicit else 1)
+            self._read = True
+            self.low, self.high = self._range if self._checks is None else _ALWAYS
+        fault = None if self._checks is None else self._checks.fault(args, kwargs)
+        if fault is not None:
+            raise TypeError(f"{self.name}{self.text()}: {fault}")
 
     def text(self) -> str:
         """The parameters that a caller gives, as `(by: int = 1)`."""
@@ -101,8 +132,20 @@ class Method:
         except (TypeError, ValueError):
             return "(...)"
         skip = 2 if self.explicit else 1
-        shown = list(signature.parameters.values())[skip:]
+        shown = [
+            one.replace(annotation=_Bare(one.annotation)) if type(one.annotation) is str else one
+            for one in list(signature.parameters.values())[skip:]
+        ]
         return str(signature.replace(parameters=shown, return_annotation=inspect.Signature.empty))
+
+
+class _Bare(str):
+    """An annotation that is a text, shown without quotes."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def _counts(function: Callable[..., Any], skip: int) -> tuple[int, int, tuple[str, ...]]:
@@ -112,15 +155,25 @@ def _counts(function: Callable[..., Any], skip: int) -> tuple[int, int, tuple[st
     """
     code = getattr(function, "__code__", None)
     if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
-        return 1, 0, ()
+        return *_ALWAYS, ()
     count = code.co_argcount
     names: tuple[str, ...] = code.co_varnames[skip:count]
     defaults = getattr(function, "__defaults__", None) or ()
     named = getattr(function, "__kwdefaults__", None) or {}
     if code.co_kwonlyargcount > len(named):
-        return 1, 0, names
+        return *_ALWAYS, names
     varargs = code.co_flags & _VARARGS
     if count < skip and not varargs:
-        return 1, 0, names
+        return *_ALWAYS, names
     low = max(count - skip - len(defaults), 0)
     return low, _MANY if varargs else count - skip, names
+
+
+def _annotated(function: Callable[..., Any]) -> bool:
+    """Whether a function may have annotated parameters; cheap, and evaluates nothing."""
+    code = getattr(function, "__code__", None)
+    if code is None or hasattr(function, "__wrapped__") or hasattr(function, "__signature__"):
+        return False
+    if hasattr(function, "__annotate__"):
+        return function.__annotate__ is not None
+    return any(name != "return" for name in function.__annotations__)

@@ -84,7 +84,7 @@ class Names(Actor):
 
 class Sleeper(Actor):
     @endpoint
-    async def nap(self, seconds: float) -> str:
+    async def nap(self, seconds) -> str:
         await asyncio.sleep(seconds)
         return "woke"
 

@@ -194,8 +194,10 @@ def test_bad_spawns_are_refused_where_they_are_made():
         procs.spawn("x", Counter, 1, 2, 3)
     with pytest.raises(TypeError, match="Where"):
         procs.spawn("x", Where, 1)
+    with pytest.raises(TypeError, match="'step' takes int, not str '2'"):
+        procs.spawn("x", Counter, 1, "2")
     with pytest.raises(TypeError, match="cannot be pickled"):
-        procs.spawn("x", Counter, (n for n in range(3)))
+        procs.spawn("x", Sensitive, (n for n in range(3)))
 
 
 @pytest.mark.parametrize(
