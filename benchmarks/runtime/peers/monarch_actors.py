@@ -30,16 +30,6 @@ class Cell(Actor):
         return 1
 
 
-class LoopCell(Actor):
-    @endpoint
-    async def inc(self, value: int) -> int:
-        return value + 1
-
-    @endpoint
-    async def pid(self) -> int:
-        return os.getpid()
-
-
 class Group(list[Any]):
     """Slices of one rank each, the whole mesh, and the procs below it."""
 
@@ -108,4 +98,9 @@ class Adapter(Peer):
 
 
 class LoopAdapter(Adapter):
-    actor = LoopCell
+    def boot(self) -> None:
+        # Processes prepare for the classes there are, so a program without async ones has none.
+        from peers.monarch_loop import LoopCell  # noqa: PLC0415
+
+        self.actor = LoopCell
+        super().boot()

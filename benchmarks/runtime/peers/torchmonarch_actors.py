@@ -17,5 +17,5 @@ class Adapter(monarch_actors.Adapter):
         return group
 
 
-class LoopAdapter(Adapter):
-    actor = monarch_actors.LoopCell
+class LoopAdapter(monarch_actors.LoopAdapter, Adapter):
+    """The same, with async endpoints."""

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 from monarch._job.attach import attach_to_workers
 from monarch._job.job import JobState, JobTrait
 from monarch._link import secret
-from monarch._proc.interpreter import command
-from monarch._proc.start import spawn_session
+from monarch._proc.interpreter import command, spawn_session
 from monarch.errors import JobError, SupervisionError
 
 if TYPE_CHECKING:

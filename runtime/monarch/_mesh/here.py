@@ -31,7 +31,11 @@ def this_host() -> HostMesh:
 
     Processes spawned by it belong to the actor that calls this, or to the program.
     """
-    from monarch._proc import local  # noqa: PLC0415 - what spawns no processes does without
+    # What spawns no processes does without; what does begins with what takes longest.
+    from monarch._proc import launch  # noqa: PLC0415
+
+    launch.ahead()
+    from monarch._proc import local  # noqa: PLC0415
 
     local.spawner().warm_up()
     return _meshes()[0]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import _signal
 import _socket
+import gc
 import os
 import sys
 
@@ -61,6 +62,7 @@ def forked(
     """Be the process `spec`, in a fork of the zygote whose own descriptors are `foreign`."""
     words = LastWords(spec, reasons)
     try:
+        gc.enable()
         _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL)
         start.lead_session(settings["zygote"])

@@ -11,12 +11,11 @@ import _signal
 import os
 import time
 
+from monarch._proc.launch import MARK
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-MARK = "MONARCH_ZYGOTE"
-"""A variable of the zygote's environment, by which its descendants can be told from others."""
 
 
 class Member:

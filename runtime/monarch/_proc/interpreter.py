@@ -1,13 +1,15 @@
-"""Command lines that run a fresh interpreter like this one."""
+"""Running a fresh interpreter like this one, or another program, as a process of ours."""
 
 from __future__ import annotations
 
+import _signal
 import os
 import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 _FLAGS = (
     ("isolated", "-I"),
@@ -51,3 +53,30 @@ def command(module: str, executable: str | None = None, arguments: Sequence[str]
     parts = [os.path.abspath(folder) for folder in sys.modules["monarch"].__path__]
     start = _START.format(module)
     return [*found, "-c", start, *arguments, "\n".join(parts), os.path.dirname(parts[0])]
+
+
+def spawn_session(
+    arguments: list[str], variables: dict[str, str], actions: Sequence[tuple[Any, ...]]
+) -> int:
+    """Run a program as leader of a session of its own; its pid."""
+    defaults = [_signal.SIGINT, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGTERM]
+    try:
+        return os.posix_spawnp(
+            arguments[0],
+            arguments,
+            variables,
+            file_actions=actions,
+            setsid=True,
+            setsigmask=(),
+            setsigdef=defaults,
+        )
+    except NotImplementedError:  # an old C library: a group instead
+        return os.posix_spawnp(
+            arguments[0],
+            arguments,
+            variables,
+            file_actions=actions,
+            setpgroup=0,
+            setsigmask=(),
+            setsigdef=defaults,
+        )

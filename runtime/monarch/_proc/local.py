@@ -10,6 +10,7 @@ from monarch._actor.actor import Actor, needs_loop
 from monarch._actor.process import process
 from monarch._proc import hosts
 from monarch._proc.spawner import Spawner
+from monarch._proc.surroundings import standard_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ __all__ = [
 _BY_VALUE = "monarch._actor.by_value"
 _LOOP = "asyncio"
 _SCRIPT = ("__main__", "__mp_main__")
-_LATER = (_BY_VALUE, _LOOP)  # imported when idle, by a zygote that was not told to earlier
+_LATER = (_BY_VALUE, _LOOP)  # imported when idle, where nothing shows that they are needed
 _KILL_S = 2.0
 _HURRIED_S = 0.2
 AT_EXIT = 0.5  # seconds that processes get to end when this one does
@@ -194,9 +195,9 @@ def _settings(here: Process) -> dict[str, Any]:
         "parent": here.id,
         "preload": [
             *("threading", "monarch._proc.work"),
-            *(name for name, needed in wanted.items() if needed),
             *(name.strip() for name in named.split(",") if name.strip()),
         ],
+        "shared": [*standard_modules(), *(name for name, needed in wanted.items() if needed)],
         "later": [name for name, needed in wanted.items() if not needed],
         "prefix": config.value("prefix_with_rank"),
         "capture": config.value("capture_output"),

@@ -9,10 +9,9 @@ import os
 import select
 import time
 
-from monarch._proc import start
+from monarch._proc import launch
 from monarch._proc.boards import Boards
-from monarch._proc.family import MARK, kill_descendants
-from monarch._proc.interpreter import command
+from monarch._proc.family import kill_descendants
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages
 from monarch._proc.spec import ExitReport, ProcSpec
 from monarch._proc.surroundings import modules, surroundings
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from monarch._proc.boards import Running
 
-_CONTROL = 3  # the zygote's descriptor of the socket to us
 _BATCH = min(64, MOST_DESCRIPTORS)
 
 
@@ -36,10 +34,11 @@ class Spawner:
     called by whoever calls `receive`. `on_spawn` gets the specs before they are asked for.
     `watch(fd)` is called with the descriptor that tells when to call `receive`, until
     `unwatch(fd)`; without it, only `wait` does. `secret` gives a descriptor to read the cluster
-    secret from. `settings()` gives the zygote's: `preload` and `later` (modules to import before
-    the first process, and when idle), `capture` (False: processes write to this process's own
-    output themselves), `prefix` (False: lines without name and rank), `devices` (False: none are
-    given out), `body` (what a process runs) and `parent` (this process's proc id).
+    secret from. `settings()` gives the zygote's: `preload`, `shared` and `later` (modules to import
+    before the first process, before several start at once, and when idle), `capture` (False:
+    processes write to this process's own output themselves), `prefix` (False: lines without name
+    and rank), `devices` (False: none are given out), `body` (what a process runs) and `parent`
+    (this process's proc id).
     """
 
     def __init__(
@@ -214,7 +213,7 @@ class Spawner:
         secret: list[int] = []
         if self._messages is None:
             self._messages = self._start()
-            settings["modules"] = modules()
+            settings["modules"] = modules()  # a zygote that began ahead knows of fewer
             if self._secret is not None:
                 secret.append(self._secret())
             if (boards := self._boards.fileno()) >= 0:
@@ -235,30 +234,10 @@ class Spawner:
         return self._messages
 
     def _start(self) -> Messages:
-        ours, theirs = _socket.socketpair()
-        self._variables = dict(os.environ)
-        self._mark = os.urandom(12).hex()
-        arguments = command("monarch._proc.zygote")
-        high = _above(theirs.detach())
-        try:
-            self._zygote = start.spawn_session(
-                arguments,
-                {**self._variables, MARK: self._mark},
-                [
-                    (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
-                    (os.POSIX_SPAWN_DUP2, high, _CONTROL),
-                ],
-            )
-        except OSError as error:
-            ours.close()
-            raise OSError(
-                error.errno,
-                f"cannot start processes: {arguments[0]} does not run: {error.strerror}",
-            ) from None
-        finally:
-            os.close(high)
-        self._sent = {}
-        return Messages(ours)
+        found = launch.take()
+        self._zygote, self._variables, self._mark = found.pid, found.variables, found.mark
+        self._sent = found.told
+        return found.messages
 
     def _send(self, messages: Messages, message: tuple[Any, ...], fds: Sequence[int] = ()) -> None:
         try:
@@ -387,15 +366,6 @@ def _pairs(count: int) -> list[tuple[int, int]]:
             f"most {hard}: raise it with ulimit -n)",
         ) from None
     return found
-
-
-def _above(fd: int) -> int:
-    import fcntl  # noqa: PLC0415 - once for a process
-
-    try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 16)
-    finally:
-        os.close(fd)
 
 
 def _reap(pid: int) -> int | None:

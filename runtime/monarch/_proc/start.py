@@ -14,7 +14,7 @@ import sys
 from monarch import _core
 from monarch._link import secret
 from monarch._proc import environment
-from monarch._proc.interpreter import command
+from monarch._proc.interpreter import command, spawn_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,33 +120,6 @@ def _named(boards: int, secrets: int) -> dict[str, str]:
     if secrets:
         found[secret.FD_VARIABLE] = str(end)
     return found
-
-
-def spawn_session(
-    arguments: list[str], variables: dict[str, str], actions: Sequence[tuple[Any, ...]]
-) -> int:
-    """Run a program as leader of a session of its own; its pid."""
-    defaults = [_signal.SIGINT, _signal.SIGCHLD, _signal.SIGPIPE, _signal.SIGTERM]
-    try:
-        return os.posix_spawnp(
-            arguments[0],
-            arguments,
-            variables,
-            file_actions=actions,
-            setsid=True,
-            setsigmask=(),
-            setsigdef=defaults,
-        )
-    except NotImplementedError:  # an old C library: a group instead
-        return os.posix_spawnp(
-            arguments[0],
-            arguments,
-            variables,
-            file_actions=actions,
-            setpgroup=0,
-            setsigmask=(),
-            setsigdef=defaults,
-        )
 
 
 def write_record(spec: ProcSpec, settings: dict[str, Any], *, bound: bool) -> int:

@@ -9,9 +9,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["modules", "surroundings"]
+__all__ = ["modules", "standard_modules", "surroundings"]
 
 _NOT_CARRIED = {"__main__", "cli", "doctor", "testing"}  # modules of ours a process has no use for
+
+# Modules of the standard library that do more than define things when they are imported, or are of
+# no use without a terminal.
+_UNFIT = {
+    *("__main__", "antigravity", "curses", "distutils", "idlelib", "lib2to3", "readline"),
+    *("rlcompleter", "site", "test", "this", "tkinter", "turtle"),
+}
 
 
 def surroundings() -> dict[str, Any]:
@@ -36,4 +43,19 @@ def modules() -> list[str]:
         package, _, rest = name.partition(".")
         if package == "monarch" and rest.partition(".")[0] not in _NOT_CARRIED:
             found.append(name)
+    return found
+
+
+def standard_modules() -> list[str]:
+    """Modules of the standard library that are loaded here: so may be what processes will want."""
+    home = os.path.dirname(os.__file__) + os.sep
+    packages = home + "site-packages" + os.sep
+    found = []
+    for name, module in list(sys.modules.items()):
+        package = name.partition(".")[0]
+        if package in _UNFIT or package not in sys.stdlib_module_names:
+            continue
+        file = getattr(module, "__file__", None) or home  # built in
+        if file.startswith(home) and not file.startswith(packages):
+            found.append(name)  # and not a module of the program's under the same name
     return found

@@ -52,7 +52,8 @@ class Zygote:
         self._reasons.setblocking(False)
         self._last_words: dict[int, str] = {}
         self._preloaded: set[str] = set()
-        self._idle: list[str] = []  # modules to import when there is nothing to do
+        self._shared: list[str] = []  # modules to import before several processes start at once
+        self._idle: list[str] = []  # when there is nothing to do; after the shared ones
         self._warned = False
         self._orders: dict[str, Callable[..., None]] = {
             "boards": self._take_boards,
@@ -86,11 +87,12 @@ class Zygote:
             poll.register(fd, select.POLLOUT)
         left = self._family.due(time.monotonic())
         wait = None if left is None else int(left * 1000) + 1
-        if self._idle and (wait is None or wait > _IDLE_MS):
+        idle = self._shared or self._idle
+        if idle and (wait is None or wait > _IDLE_MS):
             wait = _IDLE_MS
         ready = poll.poll(wait)
-        if not ready and self._idle:
-            self._import(self._idle.pop(0))
+        if not ready and idle:
+            self._import(idle.pop(0))
             return
         died = False
         for fd, _ in ready:
@@ -128,7 +130,7 @@ class Zygote:
             self._settings["boards"] = fds[0]
 
     def _setup(self, settings: dict[str, Any], fds: list[int]) -> None:
-        """Take over changed settings: path, cwd, argv, variables, modules, preload, capture."""
+        """Take over changed settings: path, cwd, argv, variables, lists of modules, capture."""
         for fd in fds:
             secret.adopt(fd)
             self._settings["secret"] = True
@@ -149,7 +151,8 @@ class Zygote:
                 self._tell("note", f"monarch: processes start in {os.getcwd()}: {error}")
         for name in (*settings.get("modules", ()), *settings.get("preload", ())):
             self._import(name)
-        self._idle += [name for name in settings.get("later", ()) if name not in self._preloaded]
+        for names, into in (("shared", self._shared), ("later", self._idle)):
+            into += [name for name in settings.get(names, ()) if name not in sys.modules]
 
     def _import(self, name: str) -> None:
         if name in self._preloaded:
@@ -161,6 +164,8 @@ class Zygote:
             self._tell("note", f"monarch: cannot preload {name}: {type(error).__name__}: {error}")
 
     def _spawn(self, specs: list[tuple[Any, ...]], fds: list[int]) -> None:
+        while self._shared and len(specs) > 1:
+            self._import(self._shared.pop(0))
         gc.freeze()
         threads = _core.count_threads()
         if threads > 1 and not self._warned:
@@ -300,6 +305,7 @@ def _ignore(_number: int, _frame: object) -> None:
 
 def main() -> None:
     """Run the zygote on the descriptors that it inherited; those it has no use for are closed."""
+    gc.disable()  # what is imported stays, and looking through it would be in vain
     _open_standard_streams()
     _core.close_range(CONTROL + 1, 0x7FFFFFFF)
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)

@@ -195,7 +195,8 @@ here = Local()
 ids = here.spawn(2)
 pids = [here.ask(id_, "os.getpid()") for id_ in ids]
 {then}
-print(*pids, here.local.spawner().zygote, flush=True)
+sys.stdout.write(" ".join(map(str, [*pids, here.local.spawner().zygote])) + "\\n")
+sys.stdout.flush()
 """
 
 

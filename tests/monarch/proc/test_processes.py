@@ -6,6 +6,7 @@ import json
 import os
 import signal
 import sys
+from types import ModuleType
 
 import pytest
 
@@ -169,6 +170,39 @@ def test_a_preload_that_fails_is_told_and_stops_nothing(procs, capfd):
     assert ask(p, id_, "1") == 1
     p.spawner.receive()
     assert "cannot preload not_to_be_found: ModuleNotFoundError" in capfd.readouterr().err
+
+
+def test_what_several_processes_share_is_imported_once_before_them_and_not_for_one(procs):
+    alone, several = procs(shared=["colorsys"]), procs(shared=["colorsys"])
+    (id_,) = alone.spawn()
+    assert ask(alone, id_, "'colorsys' in sys.modules") is False
+    assert [ask(several, each, "'colorsys' in sys.modules") for each in several.spawn(2)] == [
+        True,
+        True,
+    ]
+
+
+def test_modules_of_the_standard_library_are_shared_and_none_of_the_programs(monkeypatch):
+    from monarch._proc.surroundings import standard_modules  # noqa: PLC0415 - needs the build
+
+    monkeypatch.setitem(sys.modules, "colorsys", ModuleType("colorsys"))
+    sys.modules["colorsys"].__file__ = "/home/user/colorsys.py"
+    found = standard_modules()
+    assert {"os", "json", "json.decoder"} <= set(found)
+    assert not {"colorsys", "pytest", "__main__", "tests"} & set(found)
+
+
+def test_a_zygote_that_began_ahead_is_the_one_that_starts_processes(procs):
+    from monarch._proc import launch  # noqa: PLC0415 - needs the build
+
+    launch.take().messages.close()  # of tests before this one
+    launch._begun = False
+    launch.ahead()
+    begun = launch._waiting.pid
+    launch.ahead()
+    p = procs()
+    (id_,) = p.spawn()
+    assert ask(p, id_, "os.getppid()") == begun == p.spawner.zygote
 
 
 def test_a_command_is_run_with_the_environment_and_becomes_the_process(procs):
