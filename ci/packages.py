@@ -75,11 +75,18 @@ PODMAN = SystemPackage("podman", command="podman")
 RUNC = SystemPackage("runc", command="runc")
 MMDEBSTRAP = SystemPackage("mmdebstrap", command="mmdebstrap")
 
+SLURM = (
+    SystemPackage("slurmctld", command="slurmctld"),
+    SystemPackage("slurmd", command="slurmd"),
+    SystemPackage("slurm-client", command="sbatch"),
+    SystemPackage("munge", command="munged"),
+)
+
 _COMPILE = (GXX, GIT, PYTHON_HEADERS)
 
 NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "build": _COMPILE,
-    "tests": (*_COMPILE, DOCTEST, CLANG_HIP),
+    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM),
     "cpp": (GXX, DOCTEST),
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
     "arm64": (GXX_ARM64, QEMU, DOCTEST),

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from ci import built
+from ci import slurm as slurm_rig
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
+    from collections.abc import Callable, Iterator
 
+ROOT = Path(__file__).resolve().parent.parent
 
 pytest_plugins = ["monarch.testing"]
 
@@ -20,3 +24,27 @@ pytest_plugins = ["monarch.testing"]
 def built_wheel() -> Callable[[str], Path]:
     """`built_wheel("rocm")`: the repaired wheel of this tree, built once for each content."""
     return built.wheel
+
+
+@pytest.fixture(scope="module")
+def slurm_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[slurm_rig.Cluster]:
+    """A cluster of SLURM's own daemons, with five nodes on this machine."""
+    reason = slurm_rig.missing()
+    if reason:
+        pytest.skip(reason)
+    with slurm_rig.Cluster(tmp_path_factory.mktemp("slurm")) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def slurm(
+    slurm_cluster: slurm_rig.Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[slurm_rig.Cluster]:
+    """The cluster, found by what this test runs in a folder of its own; all jobs end with it."""
+    for name, value in slurm_cluster.environment.items():
+        monkeypatch.setenv(name, value)
+    # What runs on the nodes finds the modules of the tests as this process does.
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), *sys.path])))
+    monkeypatch.chdir(tmp_path)
+    yield slurm_cluster
+    slurm_cluster.clear()

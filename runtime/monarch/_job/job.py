@@ -8,12 +8,13 @@ import abc
 from typing import TYPE_CHECKING, Any
 
 from monarch._job import stored
+from monarch.errors import JobError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
 
-    from monarch._mesh.host_mesh import HostMesh
+    from monarch._mesh.host_mesh import HostMesh, HostRef
 
 DEFAULT_JOB_PATH = ".monarch/job_state.json"
 
@@ -107,21 +108,48 @@ class JobTrait(abc.ABC):
         if running is not None:
             return running._state()
         if cached_path is None:
-            self.apply()
-            return self._state()
+            return self._applied()
         with stored.locked(cached_path):
             self._cached = self._load_cached(cached_path)
             if self._cached is not None:
                 return self._cached._state()
             stored.dumps(self)  # what cannot be stored is refused before anything is started
-            self.apply()
+            state = self._applied()
             try:
-                state = self._state()
                 self.dump(cached_path)
             except BaseException:
                 self.kill()
                 raise
         return state
+
+    def replace_node(self, node_id: str) -> HostRef:
+        """Another host in place of the one with this id, which the job gives up; waits for it.
+
+        The ids of a job's hosts are those of its `HostMesh` (`HostRef.node`), and a failure's
+        `node_id`. From now on `state()` has the new host at the same rank.
+
+        Raises:
+            JobError: the job has no such host, none can be had, or its kind cannot replace any.
+
+        """
+        running = self._running
+        if running is None:
+            raise JobError(f"no host {node_id!r} to replace: the job does not run; apply() it")
+        return running._replace(node_id)
+
+    def _replace(self, node_id: str) -> HostRef:
+        raise JobError(
+            f"a {type(self).__name__} cannot replace host {node_id}: it has no others to get"
+        )
+
+    def _applied(self) -> JobState:
+        """Apply the job and attach to it; what cannot be attached to is ended."""
+        self.apply()
+        try:
+            return self._state()
+        except BaseException:
+            self.kill()
+            raise
 
     def kill(self) -> None:
         """End the job's hosts and whatever runs on them. A job that does not run is left alone."""

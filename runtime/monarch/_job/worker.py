@@ -104,7 +104,7 @@ class _Service:
         here.on("end_host", lambda _client, _body: self.ended.set())
         bound = gate.listen(where)
         gate.role = HOST
-        here.address = bound.dial.url
+        here.address = self.address = bound.dial.url
 
     def close(self) -> None:
         self.here.shutdown()
@@ -114,6 +114,25 @@ class _Service:
         from monarch._proc import local  # noqa: PLC0415 - most are asked for nothing
 
         local.stop(agent.asked_by(client), "the host was freed", _GRACE)
+
+
+class serve:  # noqa: N801 - used as a function
+    """Serve as a host within a `with` block, which gets what `ended` is set in by a client.
+
+    `address` there is where clients find it. SIGTERM sets `ended` as well.
+    """
+
+    def __init__(self, address: str) -> None:
+        self._service = _Service(address, "trust_all_connections", None)
+        self._terminated = _on_terminate(self._service.ended)
+
+    def __enter__(self) -> _Service:
+        self._terminated.__enter__()
+        return self._service
+
+    def __exit__(self, *error: object) -> None:
+        self._terminated.__exit__(*error)
+        self._service.close()
 
 
 class _on_terminate:  # noqa: N801 - used as a function

@@ -55,6 +55,15 @@ class Secret:
             os.close(writer)
         return reader
 
+    def write(self, path: str) -> None:
+        """Write it to a new file that this user alone may read, for processes on other hosts."""
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, self._key)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
     def __repr__(self) -> str:
         return f"<secret of {self.source}>"
 

@@ -1,0 +1,305 @@
+"""A SLURM cluster on one machine, for tests: its real daemons, in a folder of their own.
+
+Needs root and Debian's slurmctld, slurmd, slurm-client and munge; no systemd, nothing under /etc.
+Each node is a slurmd with a name and a port. All daemons are children of a keeper process, which
+adopts what they leave behind and kills all of it when the cluster is closed, or its user is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import TracebackType
+    from typing import Self
+
+TOOLS = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "munged")
+CPUS, MEMORY, GPUS = 8, 2000, 8  # of each node; config_overrides lets a small machine claim them
+_NODE = "CI_SLURM_NODE"  # variable of a node's daemons
+_START_SECONDS = 60.0
+_SET_CHILD_SUBREAPER = 36
+
+_CONF = """\
+ClusterName=ci
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock,cred_expire=5
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool/%n
+SlurmdPidFile={folder}/slurmd.%n.pid
+SlurmdLogFile={folder}/slurmd.%n.log
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0,sched_min_interval=0
+SlurmdParameters=config_overrides
+ReturnToService=2
+SlurmdTimeout=5
+KillWait=2
+MinJobAge=30
+JobRequeue=1
+GresTypes=gpu
+PartitionName=main Nodes={all} Default=YES State=UP
+PartitionName=short Nodes={all} MaxTime=1 State=UP
+PartitionName=narrow Nodes={all} MaxNodes=1 State=UP
+"""
+_NODE_CONF = (
+    "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
+    f"CPUs={CPUS} RealMemory={MEMORY} Gres=gpu:{GPUS}\n"
+)
+
+
+def missing() -> str:
+    """Why there can be no cluster here; empty where there can."""
+    if sys.platform != "linux":
+        return "SLURM's daemons run on Linux"
+    lacking = [tool for tool in TOOLS if _which(tool) is None]
+    if lacking:
+        return f"{', '.join(lacking)} not found (Debian: slurmctld slurmd slurm-client munge)"
+    return "" if os.geteuid() == 0 else "SLURM's daemons need root"
+
+
+def _which(tool: str) -> str | None:
+    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
+
+
+class Cluster:
+    """SLURM daemons with `nodes` nodes, n1 and so on, in `folder`; a context manager.
+
+    Partitions: main, short (MaxTime of a minute), narrow (MaxNodes 1).
+    """
+
+    def __init__(self, folder: Path, nodes: int = 5) -> None:
+        self.folder = folder
+        self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
+        self._keeper: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What SLURM's commands need to find this cluster."""
+        return {"SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def __enter__(self) -> Self:
+        self._write()
+        path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin"
+        self._keeper = subprocess.Popen(
+            [sys.executable, "-I", __file__],
+            stdin=subprocess.PIPE,
+            env={**os.environ, **self.environment, "PATH": path},
+            start_new_session=True,
+        )
+        try:
+            self._start_daemons()
+        except BaseException:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._close()
+
+    def run(self, *command: str) -> str:
+        """What a command of SLURM's prints.
+
+        Raises:
+            subprocess.CalledProcessError: it fails.
+
+        """
+        environment = {**os.environ, **self.environment}
+        done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
+        return done.stdout
+
+    def queue(self) -> list[str]:
+        """The jobs that SLURM has, each as `ID STATE NODES`."""
+        return self.run("squeue", "-h", "-r", "-o", "%i %T %N").splitlines()
+
+    def clear(self, seconds: float = 30.0) -> None:
+        """End all jobs; all nodes are idle then."""
+        self.run("scancel", "--user=root")
+        for node in self.nodes:
+            if not self._daemon(node):
+                self.start(node)
+        self._until_idle(seconds)
+
+    def crash(self, node: str) -> None:
+        """End a node as a loss of power would: its daemon and all that runs on it."""
+        victims = [pid for pid, environment in _environments() if environment.get(_NODE) == node]
+        for pid in victims:  # first, so that no child is started while they are looked for
+            _signal(pid, signal.SIGSTOP)
+        for pid in {pid for victim in victims for pid in [victim, *descendants(victim)]}:
+            _signal(pid, signal.SIGKILL)
+
+    def start(self, node: str) -> None:
+        """Start the daemon of a node that is not there."""
+        self._run_daemon(["slurmd", "-D", "-N", node], {_NODE: node})
+
+    def _daemon(self, node: str) -> list[int]:
+        return [pid for pid, environment in _environments() if environment.get(_NODE) == node]
+
+    def _write(self) -> None:
+        for name in ("state", "spool", "dev"):
+            (self.folder / name).mkdir(parents=True)
+        host = socket.gethostname().partition(".")[0]
+        ports = _free_ports(1 + len(self.nodes))
+        text = _CONF.format(
+            folder=self.folder, host=host, port=ports[0], all=f"n[1-{len(self.nodes)}]"
+        )
+        for node, port in zip(self.nodes, ports[1:], strict=True):
+            line = _NODE_CONF.format(node=node, host=host, port=port)
+            text = text.replace("PartitionName=main", f"{line}PartitionName=main")
+        (self.folder / "slurm.conf").write_text(text, encoding="utf-8")
+        for number in range(GPUS):  # SLURM wants device nodes: each is a /dev/null
+            os.mknod(self.folder / f"dev/nvidia{number}", 0o20666, os.makedev(1, 3))
+        (self.folder / "gres.conf").write_text(
+            f"NodeName=n[1-{len(self.nodes)}] Name=gpu File={self.folder}/dev/nvidia[0-{GPUS - 1}]"
+            "\n",
+            encoding="utf-8",
+        )
+        key = self.folder / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(os.urandom(128))
+
+    def _start_daemons(self) -> None:
+        folder = self.folder
+        self._run_daemon(
+            [
+                *("munged", "--foreground", "--force", f"--key-file={folder}/munge.key"),
+                *(f"--socket={folder}/munge.sock", f"--pid-file={folder}/munged.pid"),
+                *(f"--log-file={folder}/munged.log", f"--seed-file={folder}/munge.seed"),
+            ]
+        )
+        self._until((folder / "munge.sock").exists, "munged")
+        self._run_daemon(["slurmctld", "-D", "-c"])
+        for node in self.nodes:
+            self.start(node)
+        self._until_idle(_START_SECONDS)
+
+    def _run_daemon(self, command: list[str], variables: dict[str, str] | None = None) -> None:
+        keeper = self._keeper
+        if keeper is None or keeper.stdin is None:
+            raise RuntimeError("the cluster is not open")
+        keeper.stdin.write(json.dumps([command, variables or {}]).encode() + b"\n")
+        keeper.stdin.flush()
+
+    def _until_idle(self, seconds: float) -> None:
+        def idle() -> bool:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                states = self.run("sinfo", "-h", "-N", "-p", "main", "-o", "%N %T").split("\n")[:-1]
+                return sorted(states) == sorted(f"{node} idle" for node in self.nodes)
+            return False
+
+        self._until(idle, "idle nodes", seconds)
+
+    def _until(self, done: Callable[[], bool], what: str, seconds: float = _START_SECONDS) -> None:
+        end = time.monotonic() + seconds
+        while not done():
+            if time.monotonic() > end:
+                log = self.folder / "slurmctld.log"
+                tail = log.read_text(errors="replace")[-3000:] if log.exists() else ""
+                raise TimeoutError(f"no {what} after {seconds:.0f} s in {self.folder}\n{tail}")
+            time.sleep(0.05)
+
+    def _close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.communicate()
+            self._keeper = None
+
+
+def descendants(pid: int) -> list[int]:
+    """A process's children, and theirs."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            for child in map(int, task.read_text(encoding="ascii").split()):
+                found += [child, *descendants(child)]
+    return found
+
+
+def _environments() -> list[tuple[int, dict[str, str]]]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            pairs = path.read_bytes().decode(errors="replace").split("\0")
+            variables = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+            found.append((int(path.parent.name), variables))
+    return found
+
+
+def _free_ports(count: int) -> list[int]:
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for one in sockets:
+            one.bind(("127.0.0.1", 0))
+        return [one.getsockname()[1] for one in sockets]
+
+
+def _signal(pid: int, number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _keep() -> None:
+    """The keeper: starts a daemon for each line it reads, and kills all at the end of its input."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    source = sys.stdin.buffer.fileno()
+    rest = b""
+    while True:
+        ready, _, _ = select.select([source], [], [], 0.2)
+        _reap()
+        if not ready:
+            continue
+        data = os.read(source, 65536)
+        if not data:
+            break
+        *lines, rest = (rest + data).split(b"\n")
+        for line in lines:
+            command, variables = json.loads(line)
+            subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, **variables},
+                start_new_session=True,
+            )
+    while left := descendants(os.getpid()):
+        for pid in left:
+            _signal(pid, signal.SIGKILL)
+        time.sleep(0.01)
+        _reap()
+
+
+def _reap() -> None:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
+if __name__ == "__main__":
+    _keep()

@@ -1,0 +1,1 @@
+"""`SlurmJob`: hosts from SLURM."""

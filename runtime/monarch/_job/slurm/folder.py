@@ -1,0 +1,177 @@
+"""The folder of a job that submit host and nodes share: how hosts and client find each other.
+
+It is its owner's alone (0700) and has
+
+- `secret`: the cluster's secret, for the hosts (0600);
+- `plan.json`: for each host of the job the SLURM job it comes from, and its *generation*, which
+  counts up when another takes its place;
+- `host-RANK-GENERATION-RESTART.json`: where a host listens, written by itself;
+- `lease`: touched by the client every few seconds; not there for a job that was stored;
+- `host-RANK.log`: what a host's program printed.
+
+A host ends itself when the plan no longer has it, when SLURM has started it elsewhere, or when the
+lease is not renewed. So a node that was given up ends its part even where SLURM cannot reach it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monarch._job import stored
+from monarch._link import secret
+from monarch.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+RENEWED = 10.0  # seconds between two touches of the lease
+EXPIRES = 120.0  # seconds without one, after which hosts end
+_SCHEMA = 1
+_ARRIVAL = re.compile(r"host-(\d+)-(\d+)-(\d+)\.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host as it is planned.
+
+    Attributes:
+        job: the SLURM job that it comes from, as `12` or `12_3`.
+        generation: 0, and one more for each host that took this one's place.
+        replaces: the id of the host whose place it took, empty for the first.
+
+    """
+
+    job: str
+    generation: int = 0
+    replaces: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A host that has said where it listens; `restart` is how often SLURM had started it again."""
+
+    address: str
+    node: str
+    pid: int
+    restart: int = 0
+
+
+class JobFolder:
+    """The folder of a job, as its client and its hosts use it."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @property
+    def secret(self) -> Path:
+        """Where the secret is."""
+        return self.path / "secret"
+
+    def make(self) -> None:
+        """Make the folder, with the secret of this process and a lease.
+
+        Raises:
+            JobError: it cannot be made.
+
+        """
+        try:
+            self.path.mkdir(parents=True, mode=0o700)
+            secret.current().write(str(self.secret))
+            self.renew(new=True)
+        except OSError as error:
+            raise JobError(
+                f"cannot make {self.path}, the job's folder: {error.strerror}; log_dir= names a "
+                "folder that this machine and the nodes share"
+            ) from None
+
+    def plan(self, places: Mapping[int, Place]) -> None:
+        """Write the plan."""
+        hosts = {str(rank): asdict(place) for rank, place in places.items()}
+        document = {"schema": _SCHEMA, "hosts": hosts}
+        stored.save(self.path / "plan.json", json.dumps(document).encode())
+
+    def planned(self) -> dict[int, Place]:
+        """The plan.
+
+        Raises:
+            FileNotFoundError: the job was ended.
+
+        """
+        document = json.loads((self.path / "plan.json").read_bytes())
+        return {int(rank): Place(**place) for rank, place in document["hosts"].items()}
+
+    def arrive(self, rank: int, generation: int, arrival: Arrival) -> None:
+        """Say where this host listens."""
+        name = f"host-{rank}-{generation}-{arrival.restart}.json"
+        stored.save(self.path / name, json.dumps(asdict(arrival)).encode())
+
+    def arrivals(self, places: Mapping[int, Place]) -> dict[int, Arrival]:
+        """The latest arrival of each planned host that has arrived."""
+        found: dict[int, Arrival] = {}
+        for (rank, generation, restart), path in sorted(self._arrived()):
+            if rank in places and generation == places[rank].generation:
+                with contextlib.suppress(FileNotFoundError):
+                    values = json.loads(path.read_bytes())
+                    found[rank] = Arrival(**{**values, "restart": restart})
+        return found
+
+    def superseded(self, rank: int, generation: int, restart: int) -> bool:
+        """Whether SLURM has started this host again since."""
+        return any(
+            key[:2] == (rank, generation) and key[2] > restart for key, _path in self._arrived()
+        )
+
+    def _arrived(self) -> list[tuple[tuple[int, int, int], Path]]:
+        found = []
+        for path in self.path.iterdir():
+            match = _ARRIVAL.fullmatch(path.name)
+            if match:
+                rank, generation, restart = map(int, match.groups())
+                found.append(((rank, generation, restart), path))
+        return found
+
+    def renew(self, *, new: bool = False) -> None:
+        """Touch the lease."""
+        lease = self.path / "lease"
+        if new:
+            lease.touch(mode=0o600)
+        else:
+            os.utime(lease)
+
+    def keep(self) -> None:
+        """Let the hosts live without a client: the job was stored."""
+        (self.path / "lease").unlink(missing_ok=True)
+
+    def lease(self) -> int:
+        """When the lease was touched, in nanoseconds of the file system's clock; 0 without one."""
+        try:
+            return (self.path / "lease").stat().st_mtime_ns
+        except FileNotFoundError:
+            return 0
+
+    def tail(self, ranks: Iterable[int], size: int = 2000) -> str:
+        """The last bytes of the first of these hosts' logs that has any."""
+        for rank in ranks:
+            with contextlib.suppress(OSError):
+                data = (self.path / f"host-{rank}.log").read_bytes()[-size:]
+                if data.strip():
+                    return data.decode(errors="replace").strip()
+        return ""
+
+    def remove(self, *, logs: bool) -> None:
+        """End what the folder holds together: plan and secret first. With `logs`, these too."""
+        names = ["plan.json", "secret", "lease"]
+        with contextlib.suppress(FileNotFoundError):
+            names += sorted(path.name for path in self.path.iterdir())
+        for name in names:
+            if logs or not name.endswith(".log"):
+                with contextlib.suppress(FileNotFoundError):
+                    (self.path / name).unlink()
+        with contextlib.suppress(OSError):  # logs are in it
+            self.path.rmdir()

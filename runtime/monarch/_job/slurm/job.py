@@ -1,0 +1,352 @@
+"""`SlurmJob`: each host a node that SLURM gives."""
+
+# ruff: noqa: SLF001 - meshes and other jobs are of the same package
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import re
+import threading
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from monarch._job.attach import attach_to_workers
+from monarch._job.job import JobState, JobTrait
+from monarch._job.slurm import ending, script, waiting
+from monarch._job.slurm.commands import submit
+from monarch._job.slurm.folder import RENEWED, JobFolder, Place
+from monarch._job.slurm.script import Resources
+from monarch.errors import JobError, StoppedError, SupervisionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from monarch._job.slurm.folder import Arrival
+    from monarch._mesh.host_mesh import HostMesh, HostRef
+
+_FREE_SECONDS = 5.0  # for what this program runs on the hosts to stop before they end
+_LOGS = ".monarch/slurm"
+
+
+class SlurmJob(JobTrait):
+    """A job whose hosts are nodes that SLURM gives.
+
+    Each host is a SLURM job of its own (one job array), which SLURM starts again on another node
+    when its node fails, so that a host that is lost costs no other. With `gang` all are one SLURM
+    job, for sites that give nodes together only; it goes on without a node that fails, and
+    `replace_node` gets one more by a job of its own.
+
+    `apply()` submits and returns; `state()` waits for the nodes, and says on stderr what for. A
+    job that was not stored ends with this program, within two minutes if that is killed.
+
+    Args:
+        meshes: the number of hosts of each mesh, by name.
+        python_exe: the interpreter on the nodes; None for this one, with this package from where
+            it is.
+        slurm_args: more options of sbatch, such as "--constraint=h200".
+        monarch_port: the port a host listens on; 0 for any that is free.
+        job_name: what squeue shows.
+        ntasks_per_node: tasks that a node is asked to have room for.
+        time_limit: as sbatch has it; None for the cluster's own.
+        partition: where to submit; None for the cluster's default.
+        log_dir: where the job's folder is made, with what the hosts print; it must be one that
+            this machine and the nodes share. None for `.monarch/slurm`, and no log is kept.
+        exclusive: whether a node is this job's alone.
+        gpus_per_node: GPUs of a node; None to ask for none.
+        cpus_per_task: CPUs of a task.
+        mem: memory of a node, as sbatch has it.
+        job_start_timeout: seconds to wait for all hosts; None to wait as long as it takes.
+        account: whom the cluster charges.
+        qos: the quality of service to ask for.
+        bind_to: the IP address that a host listens on.
+        gang: whether all hosts are one SLURM job.
+
+    """
+
+    def __init__(
+        self,
+        meshes: Mapping[str, int],
+        python_exe: str | None = None,
+        slurm_args: Sequence[str] = (),
+        monarch_port: int = 22222,
+        job_name: str = "monarch_job",
+        ntasks_per_node: int = 1,
+        time_limit: str | None = None,
+        partition: str | None = None,
+        log_dir: str | os.PathLike[str] | None = None,
+        exclusive: bool = True,
+        gpus_per_node: int | None = None,
+        cpus_per_task: int | None = None,
+        mem: str | None = None,
+        job_start_timeout: float | None = None,
+        account: str | None = None,
+        qos: str | None = None,
+        *,
+        bind_to: str | None = None,
+        gang: bool = False,
+    ) -> None:
+        super().__init__()
+        self._meshes: dict[str, int] = {}
+        for name, count in meshes.items():
+            self.add_mesh(name, count)
+        if not re.fullmatch(r"[\w.-]{1,64}", job_name, re.ASCII):
+            raise ValueError(f"job_name {job_name!r} has up to 64 letters, digits and _.-")
+        for argument in slurm_args:
+            if not argument.startswith("-") or "\n" in argument:
+                raise ValueError(f"slurm_args has {argument!r}, which is no option of sbatch")
+        if not isinstance(monarch_port, int) or not 0 <= monarch_port < 65536:
+            raise ValueError(f"monarch_port is 0 to 65535, not {monarch_port!r}")
+        self._python_exe = python_exe
+        self._slurm_args = list(slurm_args)
+        self._port = monarch_port
+        self._job_name = job_name
+        self._resources = Resources(
+            partition=partition,
+            time_limit=time_limit,
+            ntasks_per_node=ntasks_per_node,
+            gpus_per_node=gpus_per_node,
+            cpus_per_task=cpus_per_task,
+            mem=mem,
+            exclusive=exclusive,
+            account=account,
+            qos=qos,
+        )
+        self._log_dir = None if log_dir is None else os.fspath(log_dir)
+        self._job_start_timeout = job_start_timeout
+        self._bind_to = bind_to
+        self._gang = gang
+        self._folder: str | None = None
+        self._complete = False  # whether all hosts were there once
+        self._lease: Lease | None = None
+        self._attached: list[HostMesh] = []
+
+    def add_mesh(self, name: str, num_nodes: int) -> None:
+        """Ask for one more mesh of this many hosts, before the job is applied.
+
+        Raises:
+            ValueError: the name cannot be an attribute, or the number is none.
+            JobError: the job has been applied.
+
+        """
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"mesh name {name!r} must be usable as an attribute")
+        if not isinstance(num_nodes, int) or num_nodes < 1:
+            raise ValueError(f"mesh {name!r} has {num_nodes!r} hosts; that is a number, 1 or more")
+        if self.active:
+            raise JobError(f"mesh {name!r} comes too late: the job has been applied")
+        self._meshes[name] = num_nodes
+
+    def share_node(self, tasks_per_node: int, gpus_per_task: int, partition: str) -> None:
+        """Ask for a part of each node, and leave the rest to other jobs."""
+        self._resources = replace(
+            self._resources,
+            partition=partition,
+            ntasks_per_node=tasks_per_node,
+            gpus_per_node=tasks_per_node * gpus_per_task,
+            exclusive=False,
+        )
+
+    def can_run(self, spec: JobTrait) -> bool:
+        """Whether `spec` asks for the same, and all hosts of this job have or will get a node."""
+        if not isinstance(spec, SlurmJob) or spec._specification() != self._specification():
+            return False
+        try:
+            return not waiting.lost(self._there(), self._places())
+        except JobError:
+            return False
+
+    def _specification(self) -> dict[str, Any]:
+        left_out = {"_apply_id", "_cached", "_folder", "_complete", "_lease", "_attached"}
+        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+
+    def _create(self, client_script: str | None) -> None:
+        if client_script is not None:
+            raise JobError("a SlurmJob cannot run a client program in this release")
+        if not self._meshes:
+            raise ValueError("the job has no mesh; add_mesh() gives it one")
+        base = Path(self._log_dir or _LOGS).absolute()
+        self._folder = str(base / f"{self._job_name}-{os.urandom(4).hex()}")
+        folder = self._there()
+        folder.make()
+        try:
+            self._submit(folder)
+        except BaseException:
+            folder.remove(logs=True)
+            self._folder = None
+            raise
+        self._lease = Lease(folder, self.kill)
+
+    def _submit(self, folder: JobFolder) -> None:
+        hosts = sum(self._meshes.values())
+        if self._gang:
+            program = self._program(folder, "SLURM_PROCID", 0)
+            options, text = script.gang_job(program, folder.path, hosts, self._slurm_args)
+        else:
+            program = self._program(folder, "SLURM_ARRAY_TASK_ID", 0)
+            options, text = script.host_job(program, folder.path, "%a", self._slurm_args)
+            options.append(f"--array=0-{hosts - 1}")
+        # A host that starts before there is a plan waits for it.
+        job = submit(text, [*self._options(), *options])
+        names = [f"{job}" if self._gang else f"{job}_{rank}" for rank in range(hosts)]
+        try:
+            folder.plan({rank: Place(name) for rank, name in enumerate(names)})
+        except BaseException:
+            ending.cancel([f"{job}"])
+            raise
+
+    def _options(self) -> list[str]:
+        return [f"--job-name={self._job_name}", *self._resources.options()]
+
+    def _program(self, folder: JobFolder, rank: str, generation: int) -> list[str]:
+        listen = (self._bind_to or "127.0.0.1", self._port)
+        return script.host_program(self._python_exe, folder.path, listen, rank, generation)
+
+    def _state(self) -> JobState:
+        folder = self._there()
+        try:
+            arrivals = waiting.wait(folder, self._places(), self._job_start_timeout)
+        except JobError as error:
+            if not self._complete:
+                self._give_up(error)
+            raise
+        self._complete = True
+        found, first = {}, 0
+        for name, count in self._meshes.items():
+            ranks = range(first, first + count)
+            found[name] = self._attach(name, [arrivals[rank] for rank in ranks])
+            first += count
+        ids = waiting.node_ids(arrivals)
+        first = 0
+        for mesh in found.values():
+            for rank, ref in enumerate(mesh._refs(), first):
+                ref.node = ids[rank]
+            first += len(mesh)
+        return JobState(found)
+
+    def _give_up(self, why: JobError) -> None:
+        """End a job that did not come to be."""
+        try:
+            self.kill()
+        except JobError as error:
+            raise JobError(f"{why}\n{error}") from None
+
+    def _attach(self, name: str, arrivals: Sequence[Arrival]) -> HostMesh:
+        mesh = attach_to_workers(
+            ca="trust_all_connections",
+            workers=[arrival.address for arrival in arrivals],
+            name=name,
+        )
+        self._attached.append(mesh)
+        return mesh
+
+    def _replace(self, node_id: str) -> HostRef:
+        folder, places = self._there(), self._places()
+        rank = waiting.rank_of(node_id, folder, places)
+        old = places[rank]
+        gone = folder.arrivals(places).get(rank)
+        generation = old.generation + 1
+        program = self._program(folder, str(rank), generation)
+        options, text = script.host_job(program, folder.path, str(rank), self._slurm_args)
+        if gone is not None:
+            options.append(f"--exclude={gone.node}")
+        job = submit(text, [*self._options(), *options])
+        places[rank] = Place(f"{job}", generation, node_id)
+        try:
+            folder.plan(places)  # from now on the old one ends by itself
+            if not ending.shared(old, places):
+                ending.cancel([old.job])
+            arrivals = waiting.wait(folder, {rank: places[rank]}, self._job_start_timeout)
+        except BaseException:
+            ending.cancel([f"{job}"])
+            raise
+        mesh = self._attach(self._mesh_of(rank), [arrivals[rank]])
+        (ref,) = mesh._refs()
+        ref.node = waiting.node_ids({**folder.arrivals(places), **arrivals})[rank]
+        return ref
+
+    def _mesh_of(self, rank: int) -> str:
+        for name, count in self._meshes.items():
+            if rank < count:
+                return name
+            rank -= count
+        raise AssertionError(rank)
+
+    def _there(self) -> JobFolder:
+        if self._folder is None:
+            raise JobError("the job has not been applied")
+        return JobFolder(self._folder)
+
+    def _places(self) -> dict[int, Place]:
+        try:
+            return self._there().planned()
+        except (OSError, ValueError) as error:
+            raise JobError(
+                f"the job's folder {self._folder} has no plan to read ({error}): it was ended, or "
+                "the folder removed; squeue shows whether SLURM has jobs of it"
+            ) from None
+
+    def _keep(self) -> None:
+        """Let the hosts outlive this program."""
+        if self._lease is not None:
+            self._lease.drop()
+            self._lease = None
+        if self._folder is not None:
+            self._there().keep()
+
+    def _kill(self) -> None:
+        if self._lease is not None:
+            self._lease.drop()
+            self._lease = None
+        if self._folder is None:
+            return
+        self._free()
+        folder = self._there()
+        try:
+            jobs = [place.job for place in self._places().values()]
+        except JobError:
+            jobs = []
+        folder.remove(logs=self._log_dir is None)
+        self._folder = None
+        ending.end(jobs)
+
+    def _free(self) -> None:
+        """Stop what this program runs on the hosts, so that their end is no failure."""
+        attached, self._attached = self._attached, []
+        for one in [one for mesh in attached for one in mesh.stop_procs("the job was ended")]:
+            with contextlib.suppress(TimeoutError, ConnectionError, SupervisionError, StoppedError):
+                one.get(_FREE_SECONDS)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        state["_lease"] = None
+        state["_attached"] = []
+        return state
+
+
+class Lease:
+    """Renews the lease of a job while this program lives, and ends the job with it."""
+
+    def __init__(self, folder: JobFolder, end: Any) -> None:
+        self._folder = folder
+        self._end = end
+        self._owner = os.getpid()
+        self._dropped = threading.Event()
+        threading.Thread(target=self._renew, name="monarch-lease", daemon=True).start()
+        atexit.register(self._at_exit)
+
+    def drop(self) -> None:
+        """Renew it no more, and leave the job's end to others."""
+        self._dropped.set()
+        atexit.unregister(self._at_exit)
+
+    def _renew(self) -> None:
+        while not self._dropped.wait(RENEWED):
+            with contextlib.suppress(OSError):
+                self._folder.renew()
+
+    def _at_exit(self) -> None:
+        if os.getpid() == self._owner:
+            self._end()

@@ -1,0 +1,268 @@
+"""Hosts from SLURM: its real daemons on this machine, real workers on their nodes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from monarch.errors import JobError
+from monarch.job import DEFAULT_JOB_PATH, SlurmJob, job_load
+from tests.monarch.job.programs import Who, gone, start
+
+pytestmark = pytest.mark.slow
+SHAPES = pytest.mark.parametrize("gang", [False, True], ids=["hosts", "gang"])
+
+
+@pytest.fixture
+def job(slurm):
+    """`job({"hosts": 2})`: a job that is ended with the test."""
+    made = []
+
+    def make(*arguments, **options):
+        made.append(SlurmJob(*arguments, **{"monarch_port": 0, **options}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+def ids(mesh):
+    return [ref.node for ref in mesh._refs()]
+
+
+def pids(job):
+    folder = job._there()
+    return [arrival.pid for arrival in folder.arrivals(folder.planned()).values()]
+
+
+@SHAPES
+def test_hosts_are_nodes_and_run_processes(slurm, job, gang):
+    state = job({"trainers": 2, "loaders": 1}, gpus_per_node=2, gang=gang).state(cached_path=None)
+    assert dict(state.trainers.extent) == {"hosts": 2}
+    nodes = [*ids(state.trainers), *ids(state.loaders)]
+    assert len(set(nodes)) == 3
+    assert set(nodes) <= set(slurm.nodes)
+    who = state.trainers.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+    where = list(who.variable.call("SLURMD_NODENAME").get(60).values())
+    assert where == [node for node in nodes[:2] for _ in range(2)]
+    devices = list(who.variable.call("CUDA_VISIBLE_DEVICES").get(60).values())
+    assert devices == ["0", "1", "0", "1"]
+
+
+@SHAPES
+def test_killing_the_job_frees_its_nodes_and_ends_all_processes(slurm, job, gang, failures):
+    made = job({"hosts": 2}, gang=gang)
+    hosts = made.state(cached_path=None).hosts
+    who = hosts.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+    all_pids = [*pids(made), *who.pid.call().get(60).values()]
+    folder = made._there().path
+    made.kill()
+    assert slurm.queue() == []
+    assert gone(all_pids, 20)
+    assert not folder.exists()
+    assert not made.active
+    assert failures.empty()
+
+
+@SHAPES
+def test_a_node_is_replaced_by_another_and_the_others_stay(slurm, job, gang):
+    made = job({"hosts": 2}, gang=gang)
+    before = made.state(cached_path=None).hosts
+    lost, stays = ids(before)
+    old = dict(zip(ids(before), pids(made), strict=True))
+    new = made.replace_node(lost)
+    assert new.node not in {lost, stays}
+    after = made.state(cached_path=None).hosts
+    assert ids(after) == [new.node, stays]
+    assert pids(made)[1] == old[stays]
+    assert gone([old[lost]], 20)
+    who = after.spawn_procs().spawn("who", Who)
+    found = list(who.variable.call("SLURMD_NODENAME").get(60).values())
+    assert found == [new.node, stays]
+    with pytest.raises(JobError, match=f"no host 'n99' to replace; its hosts are .*{stays}"):
+        made.replace_node("n99")
+
+
+_CLIENT = """
+import sys
+from monarch.job import SlurmJob
+from tests.monarch.job.programs import Who
+job = SlurmJob({"hosts": 1}, monarch_port=0, job_name=sys.argv[1])
+state = job.state(**({} if sys.argv[2:] else {"cached_path": None}))
+who = state.hosts.spawn_procs().spawn("who", Who)
+folder = (job._cached or job)._there()
+arrivals = folder.arrivals(folder.planned())
+print(arrivals[0].pid, who.pid.call_one().get(60), flush=True)
+sys.stdin.read()
+"""
+
+
+def client(*arguments, **variables):
+    program = start(_CLIENT, *arguments, variables=variables)
+    return program, *map(int, program.stdout.readline().split())
+
+
+def test_a_stored_job_outlives_its_client_and_is_used_by_the_next(slurm):
+    first, worker, proc = client("one", "stored")
+    first.communicate("")
+    assert gone([proc], 20)
+    second, same, _ = client("one", "stored")
+    assert same == worker
+    second.communicate("")
+    third, other, _ = client("two", "stored")  # asks for something else
+    assert other != worker
+    assert gone([worker], 20)
+    third.communicate("")
+    found = job_load(DEFAULT_JOB_PATH)
+    document = json.loads(Path(DEFAULT_JOB_PATH).read_bytes())
+    assert document["fields"]["_meshes"] == {"hosts": 1}
+    found.kill()
+    assert slurm.queue() == []
+
+
+def test_a_job_that_is_not_stored_ends_with_its_client(slurm):
+    program, worker, proc = client("one")
+    assert len(slurm.queue()) == 1
+    program.communicate("")
+    assert slurm.queue() == []
+    assert gone([worker, proc], 20)
+
+
+@pytest.mark.report("113")
+def test_variables_of_the_clients_own_allocation_are_not_the_jobs(slurm, job, monkeypatch):
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "4711")
+    monkeypatch.setenv("SLURM_JOB_ID", "4712")
+    monkeypatch.setenv("SLURM_NNODES", "7")
+    made = job({"hosts": 1})
+    hosts = made.state(cached_path=None).hosts
+    (place,) = made._there().planned().values()
+    who = hosts.spawn_procs().spawn("who", Who)
+    own = who.variable.call_one("SLURM_ARRAY_JOB_ID").get(60)
+    assert own == place.job.partition("_")[0]
+    assert own != "4711"
+    assert who.variable.call_one("SLURM_NNODES").get(60) == "1"
+
+
+@pytest.mark.promise("X05")
+def test_the_secret_is_in_the_folder_alone(slurm, job):
+    made = job({"hosts": 1})
+    made.state(cached_path=None)
+    folder = made._there()
+    key = folder.secret.read_bytes()
+    assert folder.secret.stat().st_mode & 0o777 == 0o600
+    assert folder.path.stat().st_mode & 0o777 == 0o700
+    (place,) = folder.planned().values()
+    told = slurm.run("scontrol", "show", "job", place.job).encode()
+    script = folder.path / "script"
+    slurm.run("scontrol", "write", "batch_script", place.job, str(script))
+    (pid,) = pids(made)
+    seen = told + script.read_bytes() + Path(f"/proc/{pid}/cmdline").read_bytes()
+    seen += Path(f"/proc/{pid}/environ").read_bytes() + made.dumps()
+    for form in (key, key.hex().encode()):
+        assert form not in seen
+
+
+def fails_within(seconds, made, match):
+    began = time.monotonic()
+    with pytest.raises(JobError, match=match):
+        made.state(cached_path=None)
+    assert time.monotonic() - began < seconds
+    assert not made.active
+
+
+def test_a_partition_that_does_not_exist(slurm, job):
+    fails_within(20, job({"hosts": 2}, partition="nope"), "invalid partition specified: nope")
+    assert slurm.queue() == []
+    assert not list(Path(".monarch/slurm").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"partition": "short", "time_limit": "10"}, "PartitionTimeLimit"),
+        ({"partition": "narrow", "gang": True}, "PartitionNodeLimit"),
+    ],
+)
+def test_more_than_the_partition_may_have(slurm, job, options, reason):
+    fails_within(20, job({"hosts": 2}, **options), f"(?s)wait for ever: {reason}")
+    assert slurm.queue() == []
+
+
+def test_a_job_that_is_killed_while_it_waits(slurm, job, tmp_path, capfd):
+    blocker = subprocess.run(
+        ["sbatch", "--parsable", "--array=0-3", "--exclusive", "-o/dev/null", "--wrap=sleep 600"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.strip()
+    made = job({"hosts": 3})
+    made.apply()
+    places = made._places()
+    waits = [line for line in slurm.queue() if line.split()[1] == "PENDING"]
+    assert waits
+    program = f"sleep 4; scancel {waits[-1].split()[0]}"
+    killer = subprocess.Popen(["sh", "-c", program])  # while state() waits
+    with killer:
+        fails_within(30, made, r"host \d of the job has ended: .* cancelled before it started")
+    assert "hosts ready" in capfd.readouterr().err
+    ours = {place.job.partition("_")[0] for place in places.values()}
+    assert not [line for line in slurm.queue() if line.partition("_")[0] in ours]
+    assert [line for line in slurm.queue() if line.partition("_")[0] == blocker]
+
+
+def test_hosts_that_do_not_come_in_time(slurm, job):
+    made = job({"hosts": 6}, job_start_timeout=2.5)  # of five nodes
+    fails_within(20, made, r"in 2.5 s .*SLURM job \d+: \d of 6 hosts ready, .*pending")
+    assert slurm.queue() == []
+
+
+def test_a_program_that_does_not_start_is_told_with_its_last_words(slurm, job):
+    made = job({"hosts": 1}, python_exe="/bin/false", log_dir="logs")
+    fails_within(20, made, r"host 0 of the job has ended: SLURM job \d+_0: FAILED \(exit code 1")
+    made = job({"hosts": 1}, python_exe="/no/python", log_dir="logs")
+    fails_within(20, made, r"(?s)last output:.*/no/python")
+    assert slurm.queue() == []
+
+
+@pytest.mark.report("112")
+def test_a_host_that_is_started_again_is_found_where_it_is(slurm, job):
+    made = job({"hosts": 1})
+    hosts = made.state(cached_path=None).hosts
+    (before,) = pids(made)
+    hosts.stop().get(60)
+    (place,) = made._places().values()
+    slurm.run("scontrol", "requeue", place.job)
+    again = made.state(cached_path=None).hosts
+    (after,) = pids(made)
+    assert after != before
+    assert again.spawn_procs().spawn("who", Who).pid.call_one().get(60)
+    assert gone([before], 20)
+
+
+def test_without_slurms_commands_it_says_what_to_install(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(JobError, match="apt-get install slurm-client"):
+        SlurmJob({"hosts": 1}).state(cached_path=None)
+    assert not list(Path(".monarch/slurm").iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"meshes": {"a b": 1}}, "usable as an attribute"),
+        ({"meshes": {"a": 0}}, "1 or more"),
+        ({"job_name": "a b"}, "job_name"),
+        ({"slurm_args": ["x"]}, "no option of sbatch"),
+        ({"slurm_args": ["-x\n#SBATCH -y"]}, "no option of sbatch"),
+        ({"monarch_port": 70000}, "0 to 65535"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(options, said):
+    with pytest.raises(ValueError, match=said):
+        SlurmJob(**{"meshes": {"a": 1}, **options})
