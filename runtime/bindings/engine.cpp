@@ -47,6 +47,11 @@ nb::object event_tuple(const Handle& engine, actor::Event& event) {
       return nb::make_tuple("control", event.peer, data_of(event.payload));
     case Kind::kCancel:
       return nb::make_tuple("cancel", PyRequest{engine, std::move(event.request)});
+    case Kind::kReturned: {
+      const actor::Request& request = *event.request;
+      return nb::make_tuple("returned", event.peer, event.status, request.sender_proc,
+                            request.sender, request.actor, request.endpoint);
+    }
     case Kind::kStalled:
       return nb::make_tuple("stalled", event.peer, event.seconds);
     case Kind::kStuck:

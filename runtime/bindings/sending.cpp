@@ -1,6 +1,8 @@
 // What the engine sends, for Python.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/vector.h>
 
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -105,20 +107,29 @@ void bind_sending(nb::class_<PyEngine>& engine) {
       .def(
           "post",
           [](PyEngine& self, std::uint64_t proc, std::uint64_t inbox, std::uint32_t rank, int status,
-             nb::object data, nb::object buffers) {
+             nb::object data, nb::object buffers, std::optional<std::uint64_t> sender) {
             const Outgoing outgoing(data, buffers);
+            const auto said = static_cast<actor::Status>(status);
             const auto sent = send_ahead(
                 *self.engine, outgoing, [&] { return std::vector{proc}; },
                 [&](actor::Shipping* shipping) {
+                  if (sender) {
+                    return self.engine->post_from(*sender, proc, inbox, rank, said, outgoing.data(),
+                                                  outgoing.buffers(), shipping);
+                  }
                   return self.engine->post(proc, inbox, rank, static_cast<std::uint8_t>(status),
                                            outgoing.data(), outgoing.buffers(), shipping);
                 });
             if (!sent) raise(sent.error());
           },
           "proc"_a, "inbox"_a, "rank"_a, "status"_a, "data"_a, "buffers"_a.none() = nb::none(),
+          "sender"_a.none() = nb::none(),
           nb::sig("def post(self, proc: int, inbox: int, rank: int, status: int, data: "
-                  "typing_extensions.Buffer, buffers: list[typing.Any] | None = None) -> None"),
-          "Send into an inbox of any process.")
+                  "typing_extensions.Buffer, buffers: list[typing.Any] | None = None, "
+                  "sender: int | None = None) -> None"),
+          "Send into an inbox of any process.\n\n"
+          "With the `sender`, an actor, the event (\"returned\", process, status, process of the\n"
+          "sender, sender, inbox, \"\") comes, in either process, when there is no such inbox.")
       .def(
           "open_inbox",
           [](PyEngine& self, bool once) { return PyInbox(self.engine, self.engine->open_inbox(once)); },

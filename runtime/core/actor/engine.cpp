@@ -199,7 +199,13 @@ void Engine::fail_peer(std::uint64_t id, std::string payload) {
   Peer& peer = peer_of(id);
   if (peer.failure != nullptr) return;
   drop_links(peer);
-  peer.parked.clear();
+  for (const Parked& parked : std::exchange(peer.parked, {})) {
+    if (parked.kind != wire::Kind::kCall) continue;
+    base::Bytes head = std::as_bytes(std::span(parked.head));
+    if (const auto call = wire::read_call(head)) {
+      give_back(id, *call, proc_, static_cast<std::uint8_t>(Status::kUnsent));
+    }
+  }
   peer.failure = std::make_shared<const std::string>(std::move(payload));
   const base::Bytes bytes = std::as_bytes(std::span(*peer.failure));
   std::vector<std::tuple<std::uint64_t, std::uint32_t, Status>> open;

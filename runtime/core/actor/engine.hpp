@@ -102,6 +102,7 @@ struct Event {
     kCancel,
     kStalled,
     kAlive,
+    kReturned,  // `request` asked for no reply, and was not delivered to `peer`; `status` says why
     kStuck,  // a call by an actor (in `peer`) has been waited for over a second
     kWarning,
   } kind;
@@ -111,6 +112,7 @@ struct Event {
   Payload payload = {};
   std::shared_ptr<Request> request = {};
   Worker* worker = nullptr;
+  std::uint8_t status = 0;
 };
 
 // How a wait ended.
@@ -180,6 +182,11 @@ class Engine {
                                         std::uint8_t status, base::Bytes data,
                                         std::span<const base::Bytes> buffers,
                                         Shipping* shipping = nullptr);
+  // As post(), by the actor `sender`: it is given back (kReturned) where there is no such inbox.
+  [[nodiscard]] base::Result<void> post_from(std::uint64_t sender, std::uint64_t proc,
+                                             std::uint64_t inbox, std::uint32_t rank, Status status,
+                                             base::Bytes data, std::span<const base::Bytes> buffers,
+                                             Shipping* shipping = nullptr);
 
   // Of a large message: before it is sent, ship() brings its parts to the receivers, again after
   // kSignal, until kDone; afterwards offer() prepares for the next one, or abandon() takes back
@@ -276,7 +283,9 @@ class Engine {
   void refuse(const Request& request, std::uint8_t status, base::Bytes payload);
   void hold(std::shared_ptr<Request> request);
   std::optional<base::Instant> give_up(base::Instant now);
-  void arrive(std::uint64_t inbox, Arrival arrival);
+  bool arrive(std::uint64_t inbox, Arrival arrival);  // false: there is no such inbox
+  void give_back(std::uint64_t proc, const wire::Call& call, std::uint64_t sender_proc,
+                 std::uint8_t status);
   void settle(Inbox& inbox);
   void retire(const std::shared_ptr<Request>& request);
   void handle_cancel(std::uint64_t proc, const wire::Cancel& cancel);

@@ -365,5 +365,37 @@ TEST_CASE("a silent peer is pinged, and reported when it stays silent") {
   ::close(ends[1]);
 }
 
+TEST_CASE("what asks for no reply and reaches nobody is given back, by name of who sent it") {
+  Engine here(1);
+  Engine there(2);
+  connect(here, there);
+  const auto inbox = here.open_inbox(/*once=*/false);
+  REQUIRE(there.post_from(7, 1, inbox->id, 3, Status::kOk, bytes_of("x"), {}).ok());
+  REQUIRE(waited_out([&] { return here.wait(*inbox, 1, std::nullopt); }) == Waited::kDone);
+  CHECK(here.arrival(*inbox, 0)->rank == 3);
+  here.close_inbox(*inbox);
+
+  REQUIRE(there.post_from(7, 1, inbox->id, 0, Status::kError, bytes_of("x"), {}).ok());
+  auto event = here.control();
+  REQUIRE(event.has_value());
+  CHECK(event->kind == Event::Kind::kReturned);
+  CHECK(event->status == static_cast<std::uint8_t>(Status::kUndelivered));
+  CHECK(event->request->sender_proc == 2);
+  CHECK(event->request->sender == 7);
+  CHECK(event->request->actor == inbox->id);
+
+  here.fail_peer(2, "gone");
+  REQUIRE(here.cast(*target(here, 2, 9), {.endpoint = "e", .data = {}, .buffers = {}, .sender = 8}, 0,
+                    0, 0)
+              .ok());
+  do {
+    event = here.control();
+  } while (event.has_value() && event->kind != Event::Kind::kReturned);
+  REQUIRE(event.has_value());
+  CHECK(event->status == static_cast<std::uint8_t>(Status::kUnsent));
+  CHECK(event->request->sender == 8);
+  CHECK(event->request->endpoint == "e");
+}
+
 }  // namespace
 }  // namespace monarch::actor

@@ -25,6 +25,8 @@ inline constexpr std::uint16_t k_stop = 2;
 inline constexpr std::uint16_t k_supervise = 4;
 inline constexpr std::uint16_t k_loop = 8;  // with k_create: the actor lives on the loop worker
 inline constexpr std::uint16_t k_explicit = 16;
+inline constexpr std::uint16_t k_port = 32;  // for an inbox, which stands in place of the actor
+inline constexpr std::uint16_t k_port_error = 64;
 
 struct Request {
   std::uint64_t actor = 0;

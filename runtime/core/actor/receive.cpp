@@ -44,6 +44,14 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       if (base::reached(base::Boundary::kRequestRead)) cut_links();
       auto call = wire::read_call(message);
       if (!call) return false;
+      if ((call->flags & k_port) != 0) {
+        const Status status = (call->flags & k_port_error) != 0 ? Status::kError : Status::kOk;
+        if (!arrive(call->actor, {call->rank, static_cast<std::uint8_t>(status),
+                                  payload_of(attached, frame, message)})) {
+          give_back(proc_, *call, peer.id, static_cast<std::uint8_t>(Status::kUndelivered));
+        }
+        return true;
+      }
       auto request = std::make_shared<Request>();
       request->actor = call->actor;
       request->sender_proc = peer.id;
@@ -176,8 +184,33 @@ std::optional<base::Instant> Engine::give_up(base::Instant now) {
 void Engine::refuse(const Request& request, std::uint8_t status, Bytes payload) {
   if (request.inbox != 0) {
     send_reply(request.reply_proc, {request.inbox, request.rank, status}, payload, {}, nullptr);
+  } else {
+    give_back(proc_,
+              {.actor = request.actor,
+               .sender = request.sender,
+               .flags = request.flags,
+               .endpoint = request.endpoint},
+              request.sender_proc, status);
   }
   if (request.cost != 0) give_credit(request.sender_proc, request.actor, request.cost);
+}
+
+// Nobody hears by a reply that it was not delivered. Of a death in which it was lost the owner of
+// what died is told; an actor that sent it is told in any case.
+void Engine::give_back(std::uint64_t proc, const wire::Call& call, std::uint64_t sender_proc,
+                       std::uint8_t status) {
+  if ((call.flags & (k_create | k_stop | k_supervise)) != 0 || call.inbox != 0) return;
+  if ((call.flags & k_port) == 0 && call.endpoint.empty()) return;
+  if (call.sender == 0 && status != static_cast<std::uint8_t>(Status::kUndelivered)) return;
+  Event event{.kind = Event::Kind::kReturned, .peer = proc};
+  event.status = status;
+  event.request = std::make_shared<Request>();
+  event.request->actor = call.actor;
+  event.request->sender_proc = sender_proc;
+  event.request->sender = call.sender;
+  event.request->flags = call.flags;
+  event.request->endpoint = call.endpoint;
+  push_event(std::move(event));
 }
 
 void Engine::make_ready(Mailbox& mailbox) {
@@ -189,12 +222,12 @@ void Engine::make_ready(Mailbox& mailbox) {
   arm_relief(home);
 }
 
-void Engine::arrive(std::uint64_t id, Arrival arrival) {
+bool Engine::arrive(std::uint64_t id, Arrival arrival) {
   const auto found = inboxes_.find(id);
-  if (found == inboxes_.end()) return;  // nobody waits any more
+  if (found == inboxes_.end()) return false;  // nobody waits any more
   const std::shared_ptr<Inbox> inbox = found->second;
   if (inbox->targets != nullptr) {
-    if (arrival.rank >= inbox->expected || inbox->answered[arrival.rank]) return;
+    if (arrival.rank >= inbox->expected || inbox->answered[arrival.rank]) return true;
     inbox->answered[arrival.rank] = true;
     Outlet& outlet = *inbox->targets->list[arrival.rank].outlet;
     outlet.outstanding -= std::min(outlet.outstanding, inbox->cost);
@@ -205,6 +238,7 @@ void Engine::arrive(std::uint64_t id, Arrival arrival) {
   if (!inbox->closed) inbox->arrivals.push(std::move(arrival));
   if (inbox->arrived == inbox->expected || inbox->once) inboxes_.erase(id);
   settle(*inbox);
+  return true;
 }
 
 void Engine::settle(Inbox& inbox) {

@@ -209,6 +209,13 @@ base::Result<void> Engine::cast(const Targets& targets, const Message& message,
     } else if (inbox != 0) {
       send_reply(reply_proc, {inbox, rank, static_cast<std::uint8_t>(Status::kUnsent)},
                  bytes_of(*target.peer->failure), {}, nullptr);
+    } else {
+      give_back(target.peer->id,
+                {.actor = target.actor,
+                 .sender = message.sender,
+                 .flags = message.flags,
+                 .endpoint = message.endpoint},
+                proc_, static_cast<std::uint8_t>(Status::kUnsent));
     }
     ++rank;
     ++index;
@@ -246,6 +253,35 @@ base::Result<void> Engine::post(std::uint64_t proc, std::uint64_t inbox, std::ui
   base::Result<void> outcome;
   send_reply(proc, {inbox, rank, status}, data, buffers, &outcome, shipping);
   return outcome;
+}
+
+base::Result<void> Engine::post_from(std::uint64_t sender, std::uint64_t proc, std::uint64_t inbox,
+                                     std::uint32_t rank, Status status, Bytes data,
+                                     std::span<const Bytes> buffers, Shipping* shipping) {
+  const Lock lock(mutex_);
+  const auto error = status == Status::kOk ? std::uint16_t{0} : k_port_error;
+  const wire::Call call{.actor = inbox,
+                        .sender = sender,
+                        .rank = rank,
+                        .flags = static_cast<std::uint16_t>(k_port | error)};
+  if (proc == proc_) {
+    if (!arrive(inbox, {rank, static_cast<std::uint8_t>(status),
+                        shipping != nullptr ? std::move((*shipping)[0].local)
+                                            : copy_payload(data, buffers)})) {
+      give_back(proc, call, proc_, static_cast<std::uint8_t>(Status::kUndelivered));
+    }
+    return {};
+  }
+  Peer& peer = peer_of(proc);
+  if (peer.failure != nullptr) {
+    give_back(proc, call, proc_, static_cast<std::uint8_t>(Status::kUnsent));
+    return {};
+  }
+  std::array<std::byte, wire::k_call_head> head;
+  wire::write_call(call, head);
+  if (!travels_apart(shipping, 0)) return send(peer, wire::Kind::kCall, head, {}, {}, data, buffers);
+  if (!send_attachment(peer, *shipping, (*shipping)[0])) return {};
+  return send(peer, wire::Kind::kCall, head, {}, {}, {}, {});
 }
 
 base::Result<void> Engine::reply(const std::shared_ptr<Request>& request, std::uint8_t status,

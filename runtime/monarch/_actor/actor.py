@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch._actor.future import Future
+    from monarch._actor.undelivered import UndeliverableMessage
     from monarch._shape import MeshTrait
 
     class _Spawned(MeshTrait):
@@ -59,7 +60,8 @@ class Actor(_Spawned):
 
     - `__supervise__(failure) -> bool`: a mesh that it spawned failed; a true value says that the
       failure is dealt with, a false one hands it to the owner of this actor;
-    - `__cleanup__(exception | None)`: called once when it ends, with what made it fail.
+    - `__cleanup__(exception | None)`: called once when it ends, with what made it fail;
+    - `_handle_undeliverable_message(message) -> bool`: a message that it sent came back.
 
     Raises:
         ValueError: (when the class is defined) an endpoint has a name that every mesh uses itself.
@@ -86,8 +88,20 @@ class Actor(_Spawned):
 
         return logging.getLogger(f"{type(self).__module__}.{type(self).__qualname__}")
 
-    def _handle_undeliverable_message(self, message: object) -> bool:  # noqa: ARG002 - to be overridden
-        """Whether a message of this actor that could not be delivered is dealt with."""
+    def _handle_undeliverable_message(self, message: UndeliverableMessage) -> bool:  # noqa: ARG002 - to be overridden
+        """Deal with a message of this actor that asks for no answer and was not delivered.
+
+        Called between two messages, as `__supervise__`. Where it gives False, as here, the actor
+        fails, unless who the message was for has died or was stopped (`message.died`): of that its
+        own owner is told.
+
+        Args:
+            message: what it was: `.dest()`, `.error_msg()`, `.endpoint`, `.died`.
+
+        Returns:
+            Whether it is dealt with.
+
+        """
         return False
 
 

@@ -21,7 +21,7 @@ class Hooks:
     Attributes:
         failed: `(cell, endpoint, error, kind) -> bytes`: an actor of this process failed. Tells its
             owner, and gives what its callers get as a reply of status FAILED. `kind` is one of
-            `init`, `error` and `aborted`.
+            `init`, `error`, `aborted` and `undeliverable`.
         supervise: `(cell, failure) -> bool | coroutine`: a mesh that the actor owns failed; runs
             where the actor's endpoints run.
         ended: `(cell) -> None`: the actor has ended and its `__cleanup__` is through.

@@ -1,5 +1,6 @@
 """The rarer half of the work loop: actors begin, fail and end; ports; errors."""
 
+# ruff: noqa: SLF001 - what an actor's class may define
 from __future__ import annotations
 
 from monarch._actor.cancel import Interrupted
@@ -39,7 +40,7 @@ def handle(
                 end(cell, None, reason)
                 reply(request, value=True)
         elif flags & SUPERVISE:
-            hooks.supervise(cell, loads(data, buffers))
+            told(cell, loads(data, buffers))
         elif not name:
             reply(request, value=True)
         else:
@@ -188,6 +189,8 @@ def failure_of(
 ) -> bytes:
     """Tell the owner of a failure, and the caller at hand; gives what later callers get."""
     cell.ended = f"it failed with {type(error).__name__}"
+    if isinstance(error, Undelivered):
+        kind = "undeliverable"
     payload = hooks.failed(cell, endpoint, error, kind)
     if request is not None and request.wants_reply:
         request.reply(FAILED, payload, None)
@@ -232,6 +235,22 @@ def closed(cell: Cell, payload: bytes) -> None:
 
 class Aborted(Exception):  # noqa: N818 - the reason why an actor ended itself
     """An actor was ended by `abort` or `kill`."""
+
+
+class Undelivered(Exception):  # noqa: N818 - the reason why an actor ended
+    """A message of an actor was not delivered, and the actor does not deal with that."""
+
+
+def told(cell: Cell, message: Any) -> Any:
+    """Between two messages of an actor: failures of what it owns, or a message that came back.
+
+    Gives a coroutine where the actor has `async` methods.
+    """
+    if message is None:
+        return hooks.supervise(cell, message)
+    if not cell.instance._handle_undeliverable_message(message) and not message.died:
+        raise Undelivered(str(message))
+    return None
 
 
 def stop_order(data: Any, buffers: Any) -> tuple[str, str]:

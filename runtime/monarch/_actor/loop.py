@@ -17,7 +17,6 @@ from monarch._actor import lifecycle
 from monarch._actor.cancel import Interrupted, Slot, catch_signal
 from monarch._actor.cell import cells
 from monarch._actor.current import current
-from monarch._actor.hooks import hooks
 from monarch._actor.pickling import loads
 from monarch._actor.replies import CANCELLED
 
@@ -236,7 +235,7 @@ class _Server:
                 self._start_other(cell, request, self._stop(cell, request, data, buffers))
                 return
             elif flags & lifecycle.SUPERVISE:
-                outcome = hooks.supervise(cell, loads(data, buffers))
+                outcome = lifecycle.told(cell, loads(data, buffers))
                 if hasattr(outcome, "__await__"):
                     self._start_other(cell, request, _awaited(outcome))
                     return

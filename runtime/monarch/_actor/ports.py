@@ -3,6 +3,7 @@
 # ruff: noqa: SLF001 - endpoints, handles and futures know each other
 from __future__ import annotations
 
+from monarch._actor.current import sender
 from monarch._actor.future import PENDING, Future, late, settling
 from monarch._actor.generic import Generic, R
 from monarch._actor.pickling import dumps, loads
@@ -20,7 +21,13 @@ __all__ = ["Channel", "Port", "PortReceiver", "RankedPortReceiver", "reply_port"
 class Port(Generic[R]):
     """The sending end of a channel. It may be sent to any actor, and used there.
 
-    What one sender sends arrives in order. `return_undeliverable` is kept for programs that set it.
+    What one sender sends arrives in order.
+
+    Attributes:
+        return_undeliverable: whether a message that nobody is there to receive comes back to the
+            actor that sent it, in `_handle_undeliverable_message`; else it is dropped. True, but
+            for the ports to which endpoints reply.
+
     """
 
     __slots__ = ("_inbox", "_proc", "_rank", "return_undeliverable")
@@ -53,7 +60,9 @@ class Port(Generic[R]):
             return
         from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
 
-        process().engine.post(self._proc, self._inbox, self._rank, status, data, buffers)
+        back = sender() if self.return_undeliverable else None
+        engine = process().engine
+        engine.post(self._proc, self._inbox, self._rank, status, data, buffers, back)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _port, (self._proc, self._inbox, self._rank, self.return_undeliverable)
@@ -147,7 +156,8 @@ def reply_port(request: Request) -> Port[Any]:
     """The port by which an endpoint answers this request."""
     if not request.reply_inbox:
         return Port(0, 0)
-    return Port(request.reply_proc, request.reply_inbox, request.rank)
+    # Who called may have given up: that is no fault of who answers.
+    return _port(request.reply_proc, request.reply_inbox, request.rank, returns=False)
 
 
 def _port(proc: int, inbox: int, rank: int, returns: bool) -> Port[Any]:

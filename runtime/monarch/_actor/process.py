@@ -1,9 +1,4 @@
-"""`Process`: what one operating system process of the runtime has once: engine, control thread.
-
-The control thread takes the engine's events: messages of the control plane (told and asked by
-`tell` and `ask`), lost links, peers to dial, descriptors to read, workers that are wanted.
-Handlers run in it and do not block.
-"""
+"""`Process`: what one operating system process of the runtime has once, from start to end."""
 
 from __future__ import annotations
 
@@ -11,9 +6,10 @@ import os
 from _thread import allocate_lock, get_ident
 
 from monarch import config
+from monarch._actor.control import Control, report
 from monarch._actor.future import Done, Pending, ending
 from monarch._actor.pickling import loads, pack
-from monarch._actor.replies import ERROR, FAILED, OK
+from monarch._actor.replies import FAILED, OK
 from monarch._link.address import of_proc
 
 TYPE_CHECKING = False
@@ -23,10 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch._actor.future import Future
-    from monarch._core import Engine, Inbox, Request
+    from monarch._core import Engine, Inbox, Worker
     from monarch._link.gate import Gate
-
-    Handler = Callable[[int, Any], object]
 
 __all__ = [
     "Process",
@@ -42,7 +36,7 @@ _WORKERS = 4
 """Threads for plain actors; those that are stuck in an endpoint are relieved by more."""
 
 
-class Process:
+class Process(Control):
     """What a process has of the runtime.
 
     Attributes:
@@ -56,89 +50,18 @@ class Process:
     """
 
     def __init__(self, engine: Engine, parent: int | None) -> None:
-        self.engine = engine
-        self.id: int = engine.proc
+        super().__init__(engine)
         self.address = of_proc(self.id)
         self.parent = parent
         self.addresses: dict[int, str] = {}
         self.gate: Gate | None = None
-        self.stopped = False
-        self._handlers: dict[str, Handler] = {}
-        self._on_link_lost: list[Callable[[int], object]] = []
-        self._on_dial: Callable[[int], object] | None = None
-        self._on_unanswered: Callable[[int], object] | None = None
-        self._on_stalled: list[Callable[[int, float | None], object]] = []
-        self._on_stuck: Callable[[int], object] | None = None
-        self._on_cancel: Callable[[Request], object] | None = None
-        self._on_readable: dict[int, tuple[int, Callable[[], object], bool]] = {}
-        self._next_token = 1
         self._asked: dict[int, tuple[int, Inbox]] = {}
         self._at_exit: list[Callable[[], object]] = []
         self._threads: list[Thread] = []
-        self._lock = allocate_lock()
-        self._control_ident = 0
-
-    # The control plane.
-
-    def on(self, kind: str, handler: Handler) -> None:
-        """Let `handler(peer, body)` have what is told or asked under this kind.
-
-        What it returns answers an `ask`, and so does what it raises.
-        """
-        self._handlers[kind] = handler
-
-    def on_link_lost(self, handler: Callable[[int], object]) -> None:
-        """Call `handler(peer)` when the link to a process ends."""
-        self._on_link_lost.append(handler)
-
-    def on_stalled(self, handler: Callable[[int, float | None], object]) -> None:
-        """Call `handler(peer, seconds)` when a peer misses its beats; with None when it is back."""
-        self._on_stalled.append(handler)
-
-    def on_stuck(self, handler: Callable[[int], object]) -> None:
-        """Call `handler(actor)` when an actor has waited for an answer for another second."""
-        self._on_stuck = handler
-
-    def on_dial(self, handler: Callable[[int], object]) -> None:
-        """Call `handler(peer)` to make a link to a process that something is to be sent to."""
-        self._on_dial = handler
-
-    def on_unanswered(self, handler: Callable[[int], object]) -> None:
-        """Call `handler(peer)` when a process that is dialled does not answer at first."""
-        self._on_unanswered = handler
-
-    def unanswered(self, peer: int) -> None:
-        """A process that is dialled does not answer, and may be gone; it is dialled on."""
-        if self._on_unanswered is not None and not self.stopped:
-            self._on_unanswered(peer)
-
-    def on_cancel(self, handler: Callable[[Request], object]) -> None:
-        """Call `handler(request)` when the caller of a running request gave it up."""
-        self._on_cancel = handler
-
-    def on_readable(self, fd: int, handler: Callable[[], object]) -> None:
-        """Call `handler()` whenever the descriptor is readable, until `forget(fd)`."""
-        with self._lock:
-            token = self._next_token
-            self._next_token += 1
-            self._on_readable[token] = (fd, handler, False)
-        self.engine.watch(fd, token)
-
-    def once_readable(self, fd: int, handler: Callable[[], object]) -> None:
-        """As `on_readable`, for the next time only."""
-        with self._lock:
-            token = self._next_token
-            self._next_token += 1
-            self._on_readable[token] = (fd, handler, True)
-        self.engine.watch(fd, token)
-
-    def forget(self, fd: int) -> None:
-        """End what `on_readable` or `once_readable` began."""
-        with self._lock:
-            for token, (known, _handler, _once) in list(self._on_readable.items()):
-                if known == fd:
-                    del self._on_readable[token]
-        self.engine.unwatch(fd)
+        self.on_dial(self._no_links)
+        self.on_worker(self._start_worker)
+        self.on_returned(self._returned)
+        self.on("undelivered", self._undelivered)
 
     def tell(self, peer: int, kind: str, body: object) -> None:
         """Send to the control thread of a process, in order with calls; no answer is wanted."""
@@ -187,6 +110,25 @@ class Process:
             if asked == peer and self._asked.pop(key, None) is not None:
                 self.engine.post(self.id, key, 0, FAILED, text, None)
 
+    def _no_links(self, peer: int) -> None:
+        text = f"process {peer:x} cannot be reached: this process makes no links"
+        self.fail_peer(peer, pack(ConnectionError(text)))
+
+    def _start_worker(self, worker: Worker) -> None:
+        from monarch._actor.dispatch import start_worker  # noqa: PLC0415 - above this module
+
+        start_worker(self, worker)
+
+    def _returned(self, *event: Any) -> None:
+        from monarch._actor import undelivered  # noqa: PLC0415 - rarely
+
+        undelivered.returned(self, *event)
+
+    def _undelivered(self, _peer: int, body: tuple[int, Any]) -> None:
+        from monarch._actor import undelivered  # noqa: PLC0415 - rarely
+
+        undelivered.hand_back(self, *body)
+
     # Threads and the end.
 
     def start_thread(self, run: Callable[[], object], name: str) -> None:
@@ -214,7 +156,7 @@ class Process:
             try:
                 function()
             except Exception as error:  # noqa: BLE001 - the others have to run too
-                _report(error, "at exit")
+                report(error, "at exit")
         self.engine.stop()
         own = get_ident()
         from time import monotonic  # noqa: PLC0415 - only at the end
@@ -228,90 +170,6 @@ class Process:
         """Forget all of it, in a forked child: it is the parent's."""
         self.stopped = True
         self._at_exit.clear()
-
-    def run_control(self) -> None:
-        """Handle the engine's events until it stops."""
-        self._control_ident = get_ident()
-        control = self.engine.control
-        while True:
-            event = control()
-            if event is None:
-                if self.stopped:
-                    return
-                continue
-            try:
-                self._handle(event)
-            except Exception as error:  # noqa: BLE001 - the next event has to be handled
-                if self.stopped:
-                    return
-                _report(error, f"while {event[0]!r} was handled")
-            del event
-
-    def _handle(self, event: tuple[Any, ...]) -> None:
-        kind = event[0]
-        if kind == "control":
-            self._handle_told(event[1], event[2])
-        elif kind == "worker":
-            from monarch._actor.dispatch import start_worker  # noqa: PLC0415 - above this module
-
-            start_worker(self, event[1])
-        elif kind == "readable":
-            self._handle_readable(event[1])
-        elif kind == "dial":
-            self._handle_dial(event[1])
-        elif kind == "link_lost":
-            for lost in list(self._on_link_lost):
-                lost(event[1])
-        elif kind == "cancel":
-            if self._on_cancel is not None:
-                self._on_cancel(event[1])
-        elif kind == "stuck":
-            if self._on_stuck is not None:
-                self._on_stuck(event[1])
-        elif kind in {"stalled", "alive"}:
-            for stalled in list(self._on_stalled):
-                stalled(event[1], event[2] if kind == "stalled" else None)
-        elif kind == "warning":
-            import warnings  # noqa: PLC0415 - at most once
-
-            warnings.warn(event[1], RuntimeWarning, stacklevel=1)
-
-    def _handle_told(self, peer: int, data: Any) -> None:
-        kind, inbox, body = loads(data)
-        handler = self._handlers.get(kind)
-        if handler is None:
-            if inbox:
-                error = LookupError(f"process {self.id:x} has no handler for {kind!r}")
-                self.engine.post(peer, inbox, 0, ERROR, pack(error), None)
-            return
-        if not inbox:
-            handler(peer, body)
-            return
-        try:
-            answer, status = pack(handler(peer, body)), OK
-        except Exception as error:  # noqa: BLE001 - it is the answer
-            answer, status = _packed_error(error), ERROR
-        self.engine.post(peer, inbox, 0, status, answer, None)
-
-    def _handle_readable(self, token: int) -> None:
-        entry = self._on_readable.get(token)
-        if entry is None:
-            return
-        fd, handler, once = entry
-        if once:
-            del self._on_readable[token]
-        try:
-            handler()
-        finally:
-            if token in self._on_readable:
-                self.engine.watch(fd, token)
-
-    def _handle_dial(self, peer: int) -> None:
-        if self._on_dial is None:
-            text = f"process {peer:x} cannot be reached: this process makes no links"
-            self.fail_peer(peer, pack(ConnectionError(text)))
-            return
-        self._on_dial(peer)
 
 
 def process() -> Process:
@@ -420,19 +278,3 @@ def _after_fork() -> None:
 
 
 os.register_at_fork(after_in_child=_after_fork)
-
-
-def _packed_error(error: Exception) -> bytes:
-    try:
-        return pack(error)
-    except Exception:  # noqa: BLE001 - its text can be sent
-        return pack(RuntimeError(f"{type(error).__name__}: {error}"))
-
-
-def _report(error: BaseException, when: str) -> None:
-    import sys  # noqa: PLC0415 - only on the way out
-    import traceback  # noqa: PLC0415
-
-    if sys.stderr is not None:
-        text = "".join(traceback.format_exception(error))
-        sys.stderr.write(f"monarch: {when}: {text}")

@@ -26,7 +26,7 @@ def failed_actor(
     """What is known of an actor that failed here."""
     from monarch._actor.remote import causes_of  # noqa: PLC0415 - only on the way out
 
-    aborted = kind == "aborted"
+    aborted = kind in {"aborted", "undeliverable"}
     host = os.uname().nodename
     return MeshFailure(
         kind,
