@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 pytest_plugins = ["monarch.testing"]
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # As jobs in the background are started; what the tests start is not to be deaf to it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from time import monotonic
+from time import monotonic, sleep
 
 import monarch.actor
 from monarch._supervision.service import settle
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Cluster", "Clusters", "Failures", "warm_up"]
 
 _STOP_S = 60.0
+_LOOK_S = 0.002
 
 
 class Failures(list["MeshFailure"]):
@@ -84,7 +85,11 @@ class Cluster:
 
         placement = self.procs._procs  # noqa: SLF001 - as above
         self.procs.slice(**self._place(rank)).initialized.get(_STOP_S)
-        found = local.pid(placement.refs[rank].id)
+        proc = placement.refs[rank].id
+        end = monotonic() + _STOP_S
+        # The pid comes from who started it, and may be later than its own first word.
+        while (found := local.pid(proc)) is None and local.lives(proc) and monotonic() < end:
+            sleep(_LOOK_S)
         if found is None:
             raise ProcessLookupError(f"rank {rank} of {self.procs} has ended")
         return found

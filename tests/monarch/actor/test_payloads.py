@@ -207,6 +207,7 @@ def test_memory_kept_for_the_next_message_is_no_leak(child):
     for _ in range(4):
         array = echo.same.call_one(array).get(timeout=20)
     assert process().engine.segments()["idle"] > 0
+    assert no_longer_lent(process().engine)
     assert leaks.leaks(before, 5) == []
     assert process().engine.segments()["idle"] == 0
     stop(echo)

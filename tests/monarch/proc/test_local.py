@@ -54,6 +54,10 @@ class Local:
     def ask(self, id_, text):
         return self.here.ask(id_, "eval", text)
 
+    def pid(self, id_):
+        assert until(lambda: self.local.pid(id_) is not None)
+        return self.local.pid(id_)
+
     def report(self, id_):
         assert until(lambda: id_ in self.reports)
         return self.reports[id_]
@@ -70,7 +74,7 @@ def here():
 
 def test_a_process_answers_over_its_link(here):
     first, second = here.spawn(2)
-    assert here.ask(first, "os.getpid()") == here.local.pid(first)
+    assert here.ask(first, "os.getpid()") == here.pid(first)
     assert here.ask(second, "os.environ['RANK']") == "1"
 
 
@@ -104,7 +108,7 @@ def test_a_process_that_is_told_to_stop_ends_by_itself(here):
 def test_stopping_returns_when_one_has_died_already(here):
     ids = here.spawn(3)
     here.ask(ids[0], "1")
-    kill(here.local.pid(ids[1]), signal.SIGKILL)
+    kill(here.pid(ids[1]), signal.SIGKILL)
     here.local.stop(ids, "enough", 30)
     start = time.monotonic()
     assert {here.report(id_).code for id_ in (ids[0], ids[2])} == {0}
