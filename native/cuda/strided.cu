@@ -1,8 +1,6 @@
-#include "monarch/native/kernels.hpp"
-
 #include "kernel_launch.cuh"
 
-namespace monarch::native {
+namespace monarch::native::launch {
 namespace {
 
 struct alignas(16) Unit16 {
@@ -25,30 +23,23 @@ __global__ void unpack_kernel(unsigned char* destination, const Unit* source, St
 }
 
 template <class Unit>
-void start_pack(Address destination, Address source, const StridedPlan& plan, cudaStream_t stream) {
+void start_pack(void* destination, const void* source, const StridedPlan& plan,
+                cudaStream_t stream) {
   pack_kernel<Unit><<<blocks_for(plan.count), k_threads, 0, stream>>>(
-      pointer_to<Unit>(destination), pointer_to<const unsigned char>(source), plan);
+      static_cast<Unit*>(destination), static_cast<const unsigned char*>(source), plan);
 }
 
 template <class Unit>
-void start_unpack(Address destination, Address source, const StridedPlan& plan,
+void start_unpack(void* destination, const void* source, const StridedPlan& plan,
                   cudaStream_t stream) {
   unpack_kernel<Unit><<<blocks_for(plan.count), k_threads, 0, stream>>>(
-      pointer_to<unsigned char>(destination), pointer_to<const Unit>(source), plan);
+      static_cast<unsigned char*>(destination), static_cast<const Unit*>(source), plan);
 }
 
 }  // namespace
 
-Status pack(Address destination, Address source, const StridedPlan& plan, const Stream& stream) {
-  constexpr const char* k_context = "packing";
-  if (plan.count == 0) {
-    return {};
-  }
-  const Result<ContextScope> scope = ContextScope::enter(stream.device());
-  if (!scope) {
-    return scope.error();
-  }
-  const auto queue = static_cast<cudaStream_t>(stream.handle());
+int pack(void* destination, const void* source, const StridedPlan& plan, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
   switch (plan.unit) {
     case 1: start_pack<std::uint8_t>(destination, source, plan, queue); break;
     case 2: start_pack<std::uint16_t>(destination, source, plan, queue); break;
@@ -56,19 +47,11 @@ Status pack(Address destination, Address source, const StridedPlan& plan, const 
     case 8: start_pack<std::uint64_t>(destination, source, plan, queue); break;
     default: start_pack<Unit16>(destination, source, plan, queue); break;
   }
-  return launched(k_context);
+  return launched();
 }
 
-Status unpack(Address destination, Address source, const StridedPlan& plan, const Stream& stream) {
-  constexpr const char* k_context = "unpacking";
-  if (plan.count == 0) {
-    return {};
-  }
-  const Result<ContextScope> scope = ContextScope::enter(stream.device());
-  if (!scope) {
-    return scope.error();
-  }
-  const auto queue = static_cast<cudaStream_t>(stream.handle());
+int unpack(void* destination, const void* source, const StridedPlan& plan, void* stream) {
+  const auto queue = static_cast<cudaStream_t>(stream);
   switch (plan.unit) {
     case 1: start_unpack<std::uint8_t>(destination, source, plan, queue); break;
     case 2: start_unpack<std::uint16_t>(destination, source, plan, queue); break;
@@ -76,7 +59,7 @@ Status unpack(Address destination, Address source, const StridedPlan& plan, cons
     case 8: start_unpack<std::uint64_t>(destination, source, plan, queue); break;
     default: start_unpack<Unit16>(destination, source, plan, queue); break;
   }
-  return launched(k_context);
+  return launched();
 }
 
-}  // namespace monarch::native
+}  // namespace monarch::native::launch

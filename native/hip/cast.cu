@@ -1,9 +1,7 @@
-#include "monarch/native/kernels.hpp"
-
 #include "kernel_launch.cuh"
 #include "monarch/native/convert.hpp"
 
-namespace monarch::native {
+namespace monarch::native::launch {
 namespace {
 
 template <DType Source, DType Destination>
@@ -15,14 +13,14 @@ __global__ void cast_kernel(typename Element<Destination>::Storage* destination,
 }
 
 template <DType Source, DType Destination>
-void start_cast(Address destination, Address source, std::uint64_t count, hipStream_t stream) {
+void start_cast(void* destination, const void* source, std::uint64_t count, hipStream_t stream) {
   cast_kernel<Source, Destination><<<blocks_for(count), k_threads, 0, stream>>>(
-      pointer_to<typename Element<Destination>::Storage>(destination),
-      pointer_to<const typename Element<Source>::Storage>(source), count);
+      static_cast<typename Element<Destination>::Storage*>(destination),
+      static_cast<const typename Element<Source>::Storage*>(source), count);
 }
 
 template <DType Source>
-void start_cast_from(DType destination_dtype, Address destination, Address source,
+void start_cast_from(DType destination_dtype, void* destination, const void* source,
                      std::uint64_t count, hipStream_t stream) {
   switch (destination_dtype) {
     case DType::int8: return start_cast<Source, DType::int8>(destination, source, count, stream);
@@ -42,16 +40,9 @@ void start_cast_from(DType destination_dtype, Address destination, Address sourc
 
 }  // namespace
 
-Status cast(Address destination, DType destination_dtype, Address source, DType source_dtype,
-            std::uint64_t count, const Stream& stream) {
-  if (count == 0) {
-    return {};
-  }
-  const Result<ContextScope> scope = ContextScope::enter(stream.device());
-  if (!scope) {
-    return scope.error();
-  }
-  const auto queue = static_cast<hipStream_t>(stream.handle());
+int cast(void* destination, DType destination_dtype, const void* source, DType source_dtype,
+         std::uint64_t count, void* stream) {
+  const auto queue = static_cast<hipStream_t>(stream);
   const DType to = destination_dtype;
   switch (source_dtype) {
     case DType::int8: start_cast_from<DType::int8>(to, destination, source, count, queue); break;
@@ -71,7 +62,7 @@ Status cast(Address destination, DType destination_dtype, Address source, DType 
       start_cast_from<DType::float64>(to, destination, source, count, queue);
       break;
   }
-  return launched("casting");
+  return launched();
 }
 
-}  // namespace monarch::native
+}  // namespace monarch::native::launch

@@ -1,9 +1,7 @@
-#include "monarch/native/kernels.hpp"
-
 #include "kernel_launch.cuh"
 #include "monarch/native/checksum.hpp"
 
-namespace monarch::native {
+namespace monarch::native::launch {
 namespace {
 
 __global__ void checksum_kernel(unsigned long long* result, const unsigned char* data,
@@ -33,27 +31,11 @@ __global__ void checksum_kernel(unsigned long long* result, const unsigned char*
 
 }  // namespace
 
-Status checksum(Address result, Address data, std::size_t bytes, const Stream& stream) {
-  constexpr const char* k_context = "computing a checksum";
-  if (result.value % sizeof(std::uint64_t) != 0) {
-    return Error{ErrorCode::invalid_argument, "the result's address is no multiple of 8",
-                 k_context};
-  }
-  const Result<ContextScope> scope = ContextScope::enter(stream.device());
-  if (!scope) {
-    return scope.error();
-  }
-  const auto queue = static_cast<hipStream_t>(stream.handle());
-  if (Status cleared = invoke(k_context, driver().value().fill_bytes_async, vendor_pointer(result),
-                              static_cast<unsigned char>(0), sizeof(std::uint64_t),
-                              static_cast<hipStream_t>(stream.handle()));
-      !cleared) {
-    return cleared;
-  }
+int checksum(void* result, const void* data, std::size_t bytes, void* stream) {
   const std::uint64_t words = (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
-  checksum_kernel<<<blocks_for(words), k_threads, 0, queue>>>(
-      pointer_to<unsigned long long>(result), pointer_to<const unsigned char>(data), bytes);
-  return launched(k_context);
+  checksum_kernel<<<blocks_for(words), k_threads, 0, static_cast<hipStream_t>(stream)>>>(
+      static_cast<unsigned long long*>(result), static_cast<const unsigned char*>(data), bytes);
+  return launched();
 }
 
-}  // namespace monarch::native
+}  // namespace monarch::native::launch

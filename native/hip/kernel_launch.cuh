@@ -1,14 +1,10 @@
 #pragma once
 
-#include "driver.hpp"
-
 #include <hip/hip_runtime.h>
 
-#include <algorithm>
 #include <cstdint>
 
-#include "monarch/native/address.hpp"
-#include "monarch/native/error.hpp"
+#include "launch.hpp"
 
 // What all kernels share. None of them knows the width of a warp: threads cooperate through shared
 // memory only. Kernels are launched through the runtime library, with which the compiler registers
@@ -28,22 +24,11 @@ __device__ inline std::uint64_t index_step() {
 }
 
 inline unsigned blocks_for(std::uint64_t threads) {
-  const std::uint64_t blocks = (threads + k_threads - 1) / k_threads;
-  return static_cast<unsigned>(std::clamp<std::uint64_t>(blocks, 1, k_most_blocks));
-}
-
-template <class Pointee>
-Pointee* pointer_to(Address address) {
-  return reinterpret_cast<Pointee*>(address.value);
+  const std::uint64_t blocks = threads / k_threads + (threads % k_threads != 0 ? 1 : 0);
+  return static_cast<unsigned>(blocks < 1 ? 1 : blocks > k_most_blocks ? k_most_blocks : blocks);
 }
 
 /// The outcome of the launch just made by this thread.
-inline Status launched(const char* context) {
-  const hipError_t status = hipGetLastError();
-  if (status == hipSuccess) {
-    return {};
-  }
-  return driver_error(static_cast<hipError_t>(status), context);
-}
+inline int launched() { return static_cast<int>(hipGetLastError()); }
 
 }  // namespace monarch::native

@@ -53,9 +53,7 @@ def _request(
     }
     environ = {**os.environ, **{name: value for name, value in given.items() if value}}
     request = choose.request(tree, environ)
-    # Kernels come from the vendor's compiler with the system's C++ library, and zig links another.
-    host = "zig" if release and request.platform == "cpu" else request.host
-    return replace(request, release=release, host=host)
+    return replace(request, release=release, host="zig" if release else request.host)
 
 
 def _release(text: str | None) -> str | None:

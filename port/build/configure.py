@@ -119,7 +119,8 @@ def _definitions(
             "MONARCH_GPU_INCLUDE": str(toolchain.include),
             "MONARCH_GPU_LIBRARY": str(toolchain.library),
             "MONARCH_GPU_VERSION": str(toolchain.version),
-            "MONARCH_GPU_HOST_COMPILER": _host_compiler(),
+            # The vendor's compiler takes the system's, whatever links its objects.
+            "MONARCH_GPU_HOST_COMPILER": _host_compiler() if request.host == "system" else "c++",
         }
     info = _info(request, toolchain, chosen, tree)
     path = tree / "build" / f"info-{_label(request, toolchain)}" / "_build_info.py"

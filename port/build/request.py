@@ -60,19 +60,13 @@ class Request:
                 f"GPU_PLATFORM={platform!r}: wanted one of {', '.join(PLATFORMS)}; "
                 "set it to the platform to build for"
             )
-        host = _one_of(environ, "GPU_HOST_COMPILER", HOSTS)
-        if host == "zig" and platform != "cpu":
-            raise InputError(
-                f"GPU_HOST_COMPILER=zig: not for {platform}, whose kernels come from the vendor's "
-                "compiler and are bound to the system's C++ library; unset it"
-            )
         return cls(
             platform=platform,
             architectures=environ.get("GPU_ARCHITECTURES") or None,
             source=_one_of(environ, "GPU_TOOLCHAIN", SOURCES),
             rocm=environ.get("GPU_ROCM_RELEASE") or None,
             cross=_flag(environ, "GPU_CROSS_BUILD"),
-            host=host,
+            host=_one_of(environ, "GPU_HOST_COMPILER", HOSTS),
         )
 
     def environment(self) -> dict[str, str]:

@@ -27,17 +27,18 @@ def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp("emulation")
     sources = ROOT / "native/cuda"
     launches = 0
-    for path in [*sources.glob("*.cu"), sources / "kernel_launch.cuh"]:
+    shared = [sources / name for name in ("kernel_launch.cuh", "kernels.cpp", "launch.hpp")]
+    for path in [*sources.glob("*.cu"), *shared]:
         text, count = _LAUNCH.subn(r"emulated(\1, \2)(", path.read_text("utf-8"))
         launches += count
         name = f"{path.name}.cpp" if path.suffix == ".cu" else path.name
         (folder / name).write_text(text, "utf-8")
     assert launches == 4
-    shared = folder / "kernel_launch.cuh"
-    text = shared.read_text("utf-8")
+    launching = folder / "kernel_launch.cuh"
+    text = launching.read_text("utf-8")
     # Small blocks: each of their threads is one of the CPU's.
     assert "k_threads = 256" in text
-    shared.write_text(text.replace("k_threads = 256", "k_threads = 32"), "utf-8")
+    launching.write_text(text.replace("k_threads = 256", "k_threads = 32"), "utf-8")
     command = [
         *("c++", "-std=c++20", "-g", "-Wall", "-Wextra", "-Werror"),
         *("-fsanitize=address,undefined", "-fno-sanitize-recover=all"),

@@ -1,2 +1,4 @@
-// Nothing of CUDA: the emulated driver.hpp, included before, has what the kernels need.
+// Nothing of CUDA: the emulation has what the kernels need.
 #pragma once
+
+#include "driver.hpp"

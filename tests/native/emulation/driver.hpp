@@ -36,8 +36,8 @@ using CUresult = int;
 using CUstream = void*;
 using cudaStream_t = void*;
 using cudaError_t = int;
-inline constexpr cudaError_t cudaSuccess = 0;
-inline cudaError_t cudaGetLastError() { return cudaSuccess; }
+inline constexpr CUresult CUDA_SUCCESS = 0;
+inline cudaError_t cudaGetLastError() { return CUDA_SUCCESS; }
 
 inline void run_emulated(unsigned blocks, unsigned threads, const std::function<void()>& kernel) {
   std::barrier<> barrier(threads);

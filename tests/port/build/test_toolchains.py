@@ -112,14 +112,13 @@ def test_a_request_survives_the_environment():
     assert ask("rocm", **asked.environment()) == asked
 
 
-def test_zig_is_for_wheels_without_kernels():
-    zig = ask("cpu", GPU_HOST_COMPILER="zig")
-    assert ask("cpu", **zig.environment()) == zig
+@pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm"])
+def test_the_host_compiler_decides_the_tag_of_a_release(platform):
+    zig = ask(platform, GPU_HOST_COMPILER="zig")
+    assert ask(platform, **zig.environment()) == zig
     assert zig.tag == "auto"
     assert replace(zig, release=True).tag.startswith("manylinux_2_28_")
-    assert replace(ask("rocm"), release=True).tag.startswith("manylinux_2_34_")
-    with pytest.raises(InputError, match="not for rocm"):
-        ask("rocm", GPU_HOST_COMPILER="zig")
+    assert replace(ask(platform), release=True).tag.startswith("manylinux_2_34_")
 
 
 def test_the_platform_of_an_sdist_is_its_name(tmp_path):
