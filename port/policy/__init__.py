@@ -6,7 +6,6 @@ A file stands on its own: a key that is absent demands nothing. `docs/verify.md`
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import re
 import tomllib
 from dataclasses import dataclass, field
@@ -199,6 +198,8 @@ class _Reader:
         known = KEYS.get((table, key)) or KEYS.get((table, "*"))
         if known is None:
             names = [k for t, k in KEYS if t == table] + ([] if table else sorted(_TABLES))
+            import difflib  # noqa: PLC0415 - only a wrong key needs it
+
             near = difflib.get_close_matches(key, names, n=1)
             self._fail(table, key, f"unknown key; {self._hint(near, names)}")
         wanted = known.wanted

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+_SPECIAL = re.compile(r"[*?\[]")
 _HASH = re.compile(r"-[0-9a-f]{4,}$")
 _RUNTIME_OF = {"cu": "cuda", "cuda": "cuda", "rocm": "rocm", "hip": "rocm"}
 _LABEL = re.compile(
@@ -37,7 +38,15 @@ def is_shared_name(path: str) -> bool:
 
 def matches(name: str, patterns: Iterable[str]) -> bool:
     """Whether `name` matches one of the shell patterns, by case."""
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(_matches(name, pattern) for pattern in patterns)
+
+
+def _matches(name: str, pattern: str) -> bool:
+    # Most patterns are a name or the beginning of one; the others take a regular expression each.
+    start = pattern.removesuffix("*")
+    if _SPECIAL.search(start):
+        return fnmatchcase(name, pattern)
+    return name.startswith(start) if start is not pattern else name == pattern
 
 
 def runtime_major(library: str) -> tuple[str, int] | None:
