@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from port.hipify import tables
+from port.hipify.constants import integer
 from port.hipify.lexer import IDENT, NUMBER
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class Conditions:
         for name in (b"HIP_VERSION", b"HIP_VERSION_MAJOR"):
             scale = 10_000_000 if name.endswith(b"MAJOR") else 1
             for index in self._unit.find(name):
-                value = _number(self._unit.text(index + 2))
+                value = integer(self._unit.text(index + 2))
                 if value is not None:
                     points.update((value * scale, (value + 1) * scale))
         return frozenset(point for point in points if point >= self._floor)
@@ -110,19 +111,9 @@ class Conditions:
         if name == b"HIP_VERSION_MAJOR":
             return version // 10_000_000
         if name in self._defines:
-            return _number(self._defines[name])
+            return integer(self._defines[name])
         defined = self._defined(name)
         return None if defined is None else int(defined)
-
-
-def _number(text: bytes) -> int | None:
-    digits = text.replace(b"'", b"").rstrip(b"uUlL").decode("ascii", "replace")
-    try:
-        if len(digits) > 1 and digits[0] == "0" and digits[1].isdigit():
-            return int(digits, 8)
-        return int(digits, 0)
-    except ValueError:
-        return None
 
 
 class _Expression:
@@ -174,7 +165,7 @@ class _Expression:
         if word == b"defined":
             return self._defined()
         if kind == NUMBER:
-            return _number(word)
+            return integer(word)
         if kind == IDENT and self._peek() != b"(":
             return self._conditions.value_of(word, self._version)
         if kind == IDENT and (close := self._unit.partner(self._at)) is not None:

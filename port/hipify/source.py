@@ -138,29 +138,6 @@ class Source:
         found = self._partners[index] if 0 <= index < len(self.tokens) else 0
         return found - 1 if found else None
 
-    def arguments(self, opener: int) -> list[range] | None:
-        """The token ranges of the comma-separated arguments in the brackets at `opener`.
-
-        Commas inside nested brackets do not count; `f()` has no arguments. None where `opener` is
-        not an opening bracket that is closed.
-        """
-        closer = self.partner(opener)
-        if closer is None or closer < opener:
-            return None
-        found = []
-        first = index = opener + 1
-        while index < closer:
-            text = self.text(index)
-            if text in (b"(", b"[", b"{"):
-                index = max(self.partner(index) or index, index)
-            elif text == b",":
-                found.append(range(first, index))
-                first = index + 1
-            index += 1
-        if first < closer or found:
-            found.append(range(first, closer))
-        return found
-
     def calls(self, name: bytes) -> Iterator[tuple[int, int]]:
         """`(name index, opening bracket index)` where `name` is followed by `(`."""
         for index in self.find(name):
