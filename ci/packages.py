@@ -81,12 +81,16 @@ SLURM = (
     SystemPackage("slurm-client", command="sbatch"),
     SystemPackage("munge", command="munged"),
 )
+SSH = (
+    SystemPackage("openssh-server", file="/usr/sbin/sshd"),
+    SystemPackage("openssh-client", command="ssh"),
+)
 
 _COMPILE = (GXX, GIT, PYTHON_HEADERS)
 
 NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "build": _COMPILE,
-    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM),
+    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM, *SSH),
     "cpp": (GXX, DOCTEST),
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
     "arm64": (GXX_ARM64, QEMU, DOCTEST),

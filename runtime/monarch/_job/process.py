@@ -123,7 +123,7 @@ class ProcessJob(JobTrait):
                 os.close(number)
         self._leases.append(held)
         self._children[pid] = None
-        return Worker(pid, address, _start_time(pid))
+        return Worker(pid, address, start_time(pid))
 
     def _state(self) -> JobState:
         dead = self._dead()
@@ -160,7 +160,7 @@ class ProcessJob(JobTrait):
     def _lives(self, worker: Worker) -> bool:
         if worker.pid in self._children:
             return self._status(worker.pid) is None
-        return _start_time(worker.pid) == worker.started
+        return start_time(worker.pid) == worker.started
 
     def _status(self, pid: int) -> int | None:
         """The exit status of a worker that this program started, -n for signal n; None: it runs."""
@@ -168,7 +168,7 @@ class ProcessJob(JobTrait):
             try:
                 found, status = os.waitpid(pid, os.WNOHANG)
             except ChildProcessError:  # somebody else waits for all children of this program
-                self._children[pid] = None if _start_time(pid) else 0
+                self._children[pid] = None if start_time(pid) else 0
             else:
                 self._children[pid] = os.waitstatus_to_exitcode(status) if found else None
         return self._children[pid]
@@ -255,7 +255,7 @@ def _signal(pid: int, number: int) -> None:
         return
 
 
-def _start_time(pid: int) -> int:
+def start_time(pid: int) -> int:
     """When a process started, in the kernel's ticks; 0 if it is not there or has ended."""
     try:
         text = Path(f"/proc/{pid}/stat").read_bytes()

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from monarch._actor.future import Future
     from monarch._actor.process import Process
 
+ANYWHERE = "127.0.0.1"  # what hosts of a job listen on unless told
 _GRACE = 0.5  # seconds that processes of a client get to end when it frees the host
 
 
@@ -116,7 +117,7 @@ class _Service:
         local.stop(agent.asked_by(client), "the host was freed", _GRACE)
 
 
-class serve:  # noqa: N801 - used as a function
+class Serving:
     """Serve as a host within a `with` block, which gets what `ended` is set in by a client.
 
     `address` there is where clients find it. SIGTERM sets `ended` as well.

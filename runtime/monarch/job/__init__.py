@@ -9,6 +9,7 @@ from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, job_load, job
 from monarch._job.local import LocalJob
 from monarch._job.process import ProcessJob
 from monarch._job.slurm.job import SlurmJob
+from monarch._job.ssh.job import SSHJob
 from monarch.errors import JobError, JobStateError
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "JobTrait",
     "LocalJob",
     "ProcessJob",
+    "SSHJob",
     "SlurmJob",
     "exec_command",
     "hosts_from_config",

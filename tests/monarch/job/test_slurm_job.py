@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from monarch._job.slurm import commands
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SlurmJob, job_load
 from tests.monarch.job.programs import Who, gone, start
@@ -242,6 +244,72 @@ def test_a_host_that_is_started_again_is_found_where_it_is(slurm, job):
     assert after != before
     assert again.spawn_procs().spawn("who", Who).pid.call_one().get(60)
     assert gone([before], 20)
+
+
+@pytest.fixture
+def instead(tmp_path, monkeypatch):
+    """`instead("squeue", script)`: a command that runs in place of SLURM's for this test."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def make(name, script):
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="ascii")
+        (folder / name).chmod(0o755)
+
+    return make
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        """echo '{"errors": [], "jobs": []}'""",
+        """echo '{"errors": [{"source": "slurm_load_jobs"}], "jobs": []}'""",
+        "echo 'squeue: unrecognized option --json' >&2; exit 1",
+    ],
+)
+def test_an_answer_of_squeue_without_the_job_ends_nothing(slurm, job, instead, answer):
+    instead("squeue", answer)
+    made = job({"hosts": 1})
+    assert made.state(cached_path=None).hosts.initialized.get(60)
+    instead(
+        "scontrol", "echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1"
+    )
+    with pytest.raises(JobError, match="Unable to contact"):
+        commands.look([place.job for place in made._places().values()])
+    instead("scontrol", 'exec /usr/bin/scontrol "$@"')
+    assert made.state(cached_path=None).hosts.initialized.get(60)
+
+
+def test_one_wrong_word_of_slurm_ends_nothing(slurm, job, instead, tmp_path):
+    instead("squeue", """echo '{"errors": [], "jobs": []}'""")
+    made = job({"hosts": 1})
+    made.apply()
+    instead(
+        "scontrol",
+        f"mkdir {tmp_path}/asked && {{ echo 'Invalid job id specified' >&2; exit 1; }}\n"
+        'exec /usr/bin/scontrol "$@"',
+    )
+    assert made.state(cached_path=None).hosts.initialized.get(60)
+    assert (tmp_path / "asked").exists()
+
+
+def test_a_host_list_that_cannot_be_read_is_told(slurm, job, instead):
+    record = {
+        "job_id": 1,
+        "job_state": "RUNNING",
+        "state_reason": "None",
+        "nodes": "n[1-",
+        "array_task_id": 0,
+    }
+    made = job({"hosts": 1})
+    made.state(cached_path=None)
+    (place,) = made._places().values()
+    record["array_job_id"] = int(place.job.partition("_")[0])
+    instead("squeue", f"echo '{json.dumps({'jobs': [record]})}'")
+    with pytest.raises(JobError, match=r"host list that cannot be read: 'n\[1-' is no host list"):
+        made.state(cached_path=None)
+    instead("squeue", 'exec /usr/bin/squeue "$@"')
 
 
 def test_without_slurms_commands_it_says_what_to_install(monkeypatch, tmp_path):

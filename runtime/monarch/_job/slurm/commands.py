@@ -90,7 +90,7 @@ def cancel(jobs: Sequence[str], *options: str) -> None:
     """
     if not jobs:
         return
-    answer = _run(["scancel", "--quiet", *options, *jobs])
+    answer = _run(["scancel", *options, *jobs])
     if answer.returncode != 0 and _NO_SUCH_JOB not in answer.stderr:
         raise NotAnsweredError(f"scancel {' '.join(jobs)}: {_said(answer)}")
 

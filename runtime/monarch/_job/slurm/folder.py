@@ -54,9 +54,13 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A host that has said where it listens; `restart` is how often SLURM had started it again."""
+    """A host that has said where it listens.
+
+    `name` is its id in the job, and `restart` how often SLURM had started it again.
+    """
 
     address: str
+    name: str
     node: str
     pid: int
     restart: int = 0

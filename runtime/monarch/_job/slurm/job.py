@@ -19,6 +19,7 @@ from monarch._job.slurm import ending, script, waiting
 from monarch._job.slurm.commands import submit
 from monarch._job.slurm.folder import RENEWED, JobFolder, Place
 from monarch._job.slurm.script import Resources
+from monarch._job.worker import ANYWHERE
 from monarch.errors import JobError, StoppedError, SupervisionError
 
 if TYPE_CHECKING:
@@ -123,6 +124,20 @@ class SlurmJob(JobTrait):
         self._lease: Lease | None = None
         self._attached: list[HostMesh] = []
 
+    @property
+    def nodes(self) -> dict[str, str]:
+        """The node that each host is on, by the host's id, in the order of the meshes.
+
+        Raises:
+            JobError: the job does not run.
+
+        """
+        running = self._running
+        if not isinstance(running, SlurmJob):
+            raise JobError("the job has no nodes before apply()")
+        arrivals = running._there().arrivals(running._places())
+        return {arrivals[rank].name: arrivals[rank].node for rank in sorted(arrivals)}
+
     def add_mesh(self, name: str, num_nodes: int) -> None:
         """Ask for one more mesh of this many hosts, before the job is applied.
 
@@ -201,8 +216,15 @@ class SlurmJob(JobTrait):
         return [f"--job-name={self._job_name}", *self._resources.options()]
 
     def _program(self, folder: JobFolder, rank: str, generation: int) -> list[str]:
-        listen = (self._bind_to or "127.0.0.1", self._port)
-        return script.host_program(self._python_exe, folder.path, listen, rank, generation)
+        listen = (self._bind_to or ANYWHERE, self._port)
+        return script.host_program(
+            self._python_exe,
+            folder.path,
+            listen,
+            rank,
+            generation,
+            alone=self._resources.exclusive,
+        )
 
     def _state(self) -> JobState:
         folder = self._there()
@@ -218,12 +240,6 @@ class SlurmJob(JobTrait):
             ranks = range(first, first + count)
             found[name] = self._attach(name, [arrivals[rank] for rank in ranks])
             first += count
-        ids = waiting.node_ids(arrivals)
-        first = 0
-        for mesh in found.values():
-            for rank, ref in enumerate(mesh._refs(), first):
-                ref.node = ids[rank]
-            first += len(mesh)
         return JobState(found)
 
     def _give_up(self, why: JobError) -> None:
@@ -239,6 +255,8 @@ class SlurmJob(JobTrait):
             workers=[arrival.address for arrival in arrivals],
             name=name,
         )
+        for ref, arrival in zip(mesh._refs(), arrivals, strict=True):
+            ref.node = arrival.name
         self._attached.append(mesh)
         return mesh
 
@@ -263,9 +281,7 @@ class SlurmJob(JobTrait):
             ending.cancel([f"{job}"])
             raise
         mesh = self._attach(self._mesh_of(rank), [arrivals[rank]])
-        (ref,) = mesh._refs()
-        ref.node = waiting.node_ids({**folder.arrivals(places), **arrivals})[rank]
-        return ref
+        return mesh._refs()[0]
 
     def _mesh_of(self, rank: int) -> str:
         for name, count in self._meshes.items():

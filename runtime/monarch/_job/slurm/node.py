@@ -1,7 +1,8 @@
 """What a node of a SLURM job runs: a host that serves until it is no longer wanted.
 
 Arguments: the job's folder, the address to bind and the port, this host's rank (or the variable
-that has it) and its generation. SLURM's variables say the rest.
+that has it), its generation, and "alone" where no other host of the job can be on its node. SLURM's
+variables say the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import sys
 import time
 
 from monarch._job.slurm.folder import EXPIRES, Arrival, JobFolder
-from monarch._job.worker import serve
+from monarch._job.worker import Serving
 from monarch._link import secret
 
 _LOOK = 2.0  # seconds between two looks at the folder
@@ -21,7 +22,7 @@ _ENOENT = (FileNotFoundError, NotADirectoryError)
 
 def main() -> None:
     """Serve, and end with status 0 when the job has no use for this host any more."""
-    path, bind, port, rank, generation = sys.argv[1:]
+    path, bind, port, rank, generation, company = sys.argv[1:]
     rank = os.environ.get(rank, rank)
     restart = int(os.environ.get("SLURM_RESTART_COUNT", "0"))
     place = _Place(JobFolder(path), int(rank), int(generation), restart)
@@ -30,9 +31,11 @@ def main() -> None:
         return
     os.environ[secret.FILE_VARIABLE] = str(place.folder.secret)
     os.environ.pop(secret.FD_VARIABLE, None)
-    with serve(f"tcp://{bind}:{port}") as service:
-        node = os.environ.get("SLURMD_NODENAME", os.uname().nodename)
-        arrival = Arrival(service.address, node, os.getpid(), restart)
+    node = os.environ.get("SLURMD_NODENAME", os.uname().nodename)
+    name = node if company == "alone" else f"{node}#{rank}"
+    os.environ["MONARCH_NODE_ID"] = name
+    with Serving(f"tcp://{bind}:{port}") as service:
+        arrival = Arrival(service.address, name, node, os.getpid(), restart)
         place.folder.arrive(place.rank, place.generation, arrival)
         while not service.ended.wait(_LOOK) and place.wanted():
             pass

@@ -70,14 +70,21 @@ def gang_job(
 
 
 def host_program(
-    python: str | None, folder: Path, listen: tuple[str, int], rank: str, generation: int
+    python: str | None,
+    folder: Path,
+    listen: tuple[str, int],
+    rank: str,
+    generation: int,
+    *,
+    alone: bool,
 ) -> list[str]:
     """What a host runs. Without a `python`: this interpreter, with this package from where it is.
 
     `rank` is a number, or the variable in which a node finds it.
     """
     bind, port = listen
-    arguments = (str(folder), bind, str(port), rank, str(generation))
+    company = "alone" if alone else "shared"
+    arguments = (str(folder), bind, str(port), rank, str(generation), company)
     if python is not None:
         return [python, "-m", _MODULE, *arguments]
     return command(_MODULE, arguments=arguments)

@@ -77,15 +77,6 @@ def lost(folder: JobFolder, places: Mapping[int, Place]) -> dict[int, str]:
     return found
 
 
-def node_ids(arrivals: Mapping[int, Arrival]) -> dict[int, str]:
-    """The ids of hosts: the node's name, and the rank where a node has several of them."""
-    nodes = Counter(arrival.node for arrival in arrivals.values())
-    return {
-        rank: arrival.node if nodes[arrival.node] == 1 else f"{arrival.node}#{rank}"
-        for rank, arrival in arrivals.items()
-    }
-
-
 def rank_of(node_id: str, folder: JobFolder, places: Mapping[int, Place]) -> int:
     """The rank of the host with this id, or of the one that was to take its place.
 
@@ -93,14 +84,14 @@ def rank_of(node_id: str, folder: JobFolder, places: Mapping[int, Place]) -> int
         JobError: the job has no such host.
 
     """
-    ids = node_ids(folder.arrivals(places))
-    for rank, found in ids.items():
-        if found == node_id:
+    arrivals = folder.arrivals(places)
+    for rank, arrival in arrivals.items():
+        if arrival.name == node_id:
             return rank
     for rank, place in places.items():
         if place.replaces == node_id:
             return rank
-    known = ", ".join(ids.values()) or "none yet"
+    known = ", ".join(arrival.name for arrival in arrivals.values()) or "none yet"
     raise JobError(f"the job has no host {node_id!r} to replace; its hosts are {known}")
 
 

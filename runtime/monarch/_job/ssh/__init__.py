@@ -1,0 +1,1 @@
+"""`SSHJob`: hosts that are reached by SSH."""

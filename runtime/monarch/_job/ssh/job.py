@@ -1,0 +1,189 @@
+"""`SSHJob`: each host a machine that SSH reaches."""
+
+# ruff: noqa: SLF001 - meshes and other jobs are of the same package
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import time
+from typing import TYPE_CHECKING, Any
+
+from monarch._job.attach import attach_to_workers
+from monarch._job.hostlist import expand
+from monarch._job.job import JobState, JobTrait
+from monarch._job.ssh.remote import Connection, Running, ask
+from monarch._job.worker import ANYWHERE
+from monarch.errors import JobError, StoppedError, SupervisionError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from monarch._mesh.host_mesh import HostMesh
+
+_FREE_SECONDS = 5.0  # for what this program runs on the hosts to stop before they end
+_ASK_SECONDS = 60.0  # for a host to look for its program, or to end it
+
+
+class SSHJob(JobTrait):
+    """A job whose hosts are machines that OpenSSH's client reaches without a password.
+
+    On each the runtime has to be installed. A job that was not stored ends with this program; one
+    that was is found again by `state()`.
+
+    Args:
+        meshes: the hosts of each mesh, by name: a list of what `ssh` takes (`user@host`, or a name
+            of its configuration), or text such as "node[01-04]".
+        python_exe: the interpreter there; None for the path of this one.
+        ssh_args: more options of ssh, such as "-i", "key".
+        monarch_port: the port that a host listens on; 0 for any that is free.
+        bind_to: the IP address that a host listens on.
+        job_start_timeout: seconds for all hosts to serve.
+
+    """
+
+    def __init__(
+        self,
+        meshes: Mapping[str, Sequence[str] | str] | None = None,
+        python_exe: str | None = None,
+        ssh_args: Sequence[str] = (),
+        monarch_port: int = 22222,
+        *,
+        bind_to: str | None = None,
+        job_start_timeout: float = 60.0,
+    ) -> None:
+        super().__init__()
+        if not isinstance(monarch_port, int) or not 0 <= monarch_port < 65536:
+            raise ValueError(f"monarch_port is 0 to 65535, not {monarch_port!r}")
+        self._python_exe = python_exe
+        self._ssh_args = list(ssh_args)
+        self._port = monarch_port
+        self._bind_to = bind_to
+        self._job_start_timeout = job_start_timeout
+        self._meshes: dict[str, list[str]] = {}
+        self._running_hosts: list[Running] = []
+        self._connections: list[Connection] = []
+        self._attached: list[HostMesh] = []
+        for name, hosts in (meshes or {}).items():
+            self.add_mesh(name, hosts)
+
+    def add_mesh(self, name: str, hosts: Sequence[str] | str) -> None:
+        """Ask for one more mesh with these hosts, before the job is applied.
+
+        Raises:
+            ValueError: the name cannot be an attribute, or there is no host, or one twice.
+            JobError: the job has been applied.
+
+        """
+        if not isinstance(name, str) or not name.isidentifier():
+            raise ValueError(f"mesh name {name!r} must be usable as an attribute")
+        if self.active:
+            raise JobError(f"mesh {name!r} comes too late: the job has been applied")
+        listed = expand(hosts) if isinstance(hosts, str) else list(hosts)
+        if not listed or not all(
+            isinstance(h, str) and h.strip() == h and h and h[0] != "-" for h in listed
+        ):
+            raise ValueError(f"mesh {name!r} has hosts {listed!r}; name what ssh can reach")
+        known = [host for hosts in self._meshes.values() for host in hosts]
+        for rank, host in enumerate(listed):
+            if host in known or host in listed[:rank]:
+                raise ValueError(f"mesh {name!r} has host {host!r}, which the job has already")
+        self._meshes[name] = listed
+
+    def can_run(self, spec: JobTrait) -> bool:
+        """Whether `spec` asks for the same, and the program of every host is still there."""
+        if not isinstance(spec, SSHJob) or spec._specification() != self._specification():
+            return False
+        return all(status == 0 for status, _said in self._ask("check"))
+
+    def _specification(self) -> tuple[Any, ...]:
+        return self._meshes, self._python_exe, self._ssh_args, self._port, self._bind_to
+
+    def _create(self, client_script: str | None) -> None:
+        if client_script is not None:
+            raise JobError(
+                "an SSHJob runs no client program: its client is the program that made it"
+            )
+        if not self._meshes:
+            raise ValueError("the job has no mesh; add_mesh() gives it one")
+        until = time.monotonic() + self._job_start_timeout
+        address = f"tcp://{self._bind_to or ANYWHERE}:{self._port}"
+        try:
+            for host in (host for hosts in self._meshes.values() for host in hosts):
+                node = host.rpartition("@")[2]
+                program = self._start(host, ["serve", node, address])
+                self._connections.append(Connection(host, program))
+            self._running_hosts = [
+                connection.running(max(until - time.monotonic(), 0.0))
+                for connection in self._connections
+            ]
+        except BaseException:
+            self._kill()
+            raise
+
+    def _start(self, host: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
+        return ask(host, self._ssh_args, self._python_exe, arguments)
+
+    def _state(self) -> JobState:
+        found, rest = {}, list(self._running_hosts)
+        for name, hosts in self._meshes.items():
+            found[name] = attach_to_workers(
+                ca="trust_all_connections",
+                workers=[one.address for one in rest[: len(hosts)]],
+                name=name,
+            )
+            for ref, one in zip(found[name]._refs(), rest, strict=False):
+                ref.node = one.host.rpartition("@")[2]
+            del rest[: len(hosts)]
+        self._attached += found.values()
+        return JobState(found)
+
+    def _keep(self) -> None:
+        """Let the hosts' programs outlive this one."""
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.keep()
+
+    def _kill(self) -> None:
+        attached, self._attached = self._attached, []
+        for one in [one for mesh in attached for one in mesh.stop_procs("the job was ended")]:
+            with contextlib.suppress(TimeoutError, ConnectionError, SupervisionError, StoppedError):
+                one.get(_FREE_SECONDS)
+        connections, self._connections = self._connections, []
+        for connection in connections:
+            connection.hang_up()
+        for connection in connections:
+            connection.close()
+        kept, self._running_hosts = ([] if connections else self._running_hosts), []
+        left = [
+            f"{one.host} (process {one.pid}): {said}"
+            for one, (status, said) in zip(kept, self._asked("end", kept), strict=True)
+            if status != 0
+        ]
+        if left:
+            raise JobError(f"the programs of these hosts may still run: {'; '.join(left)}")
+
+    def _ask(self, what: str) -> list[tuple[int, str]]:
+        return self._asked(what, self._running_hosts)
+
+    def _asked(self, what: str, running: Sequence[Running]) -> list[tuple[int, str]]:
+        """What each of these hosts answers, all asked at once: a status and what it says."""
+        programs = [
+            self._start(one.host, [what, str(one.pid), str(one.started)]) for one in running
+        ]
+        answers = []
+        for program in programs:
+            try:
+                _out, said = program.communicate(timeout=_ASK_SECONDS)
+            except subprocess.TimeoutExpired:
+                program.kill()
+                _out, said = program.communicate()
+            text = said.decode(errors="replace").strip()
+            answers.append((program.returncode, text[-500:]))
+        return answers
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        state["_connections"] = []
+        state["_attached"] = []
+        return state
