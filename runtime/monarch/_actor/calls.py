@@ -178,7 +178,7 @@ class AllFuture(CallFuture[R]):
                 elif errors is not None:
                     errors[rank] = value
                 else:
-                    self._fail(value)
+                    self._fail(replies.with_all_lost(endpoint, value, inbox, seen))
                     return
             self._seen = seen
             if seen == len(self._values):

@@ -9,7 +9,7 @@ from monarch._actor.signature import Method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any, NoReturn
 
     from monarch._core import Engine, Targets
@@ -71,6 +71,10 @@ class ActorHandle:
     def _base_rank(self, rank: int) -> int:
         """The rank in the whole mesh of a rank of this (sliced) one."""
         return rank
+
+    def _lost(self) -> Iterable[int]:
+        """Ranks of this (sliced) mesh, as the whole one counts them, known to be lost."""
+        return ()
 
     def _title(self) -> str:
         """How messages call the mesh, with its extent."""

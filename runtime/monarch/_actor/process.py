@@ -96,6 +96,25 @@ class Process(Control):
         self.engine.tell(peer, pack((kind, inbox.id, body)))
         return Pending(inbox, 1, settle, f"{kind!r} asked of process {peer:x}")
 
+    def ask_briefly(self, peer: int, kind: str, body: object, timeout: float) -> Any:
+        """What a process's handler answers; None where it does not within `timeout` seconds.
+
+        For what its control thread knows by heart: an event loop may wait for it, too. The control
+        thread itself only tells, and gets None.
+        """
+        if get_ident() == self._control_ident:
+            self.tell(peer, kind, body)
+            return None
+        inbox = self.engine.open_inbox(True)
+        self._asked[inbox.id] = (peer, inbox)
+        self.engine.tell(peer, pack((kind, inbox.id, body)))
+        answered = inbox.wait(1, timeout)
+        self._asked.pop(inbox.id, None)
+        if not answered:
+            return None
+        _rank, status, data, _buffers = inbox.get(0)
+        return loads(data) if status == OK else None
+
     def add_peer(self, peer: int, address: str) -> None:
         """Dial this process at this address when something is to be sent to it."""
         self.addresses[peer] = address

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch._actor.endpoint import Endpoint
+    from monarch._core import Inbox
 
 __all__ = [
     "CANCELLED",
@@ -24,6 +25,7 @@ __all__ = [
     "outcome",
     "read",
     "unreadable",
+    "with_all_lost",
 ]
 
 OK, ERROR, FAILED, CANCELLED, UNDELIVERED, UNSENT = 0, 1, 2, 3, 4, 5
@@ -47,6 +49,32 @@ def error_of(
     """The error that a reply to a call carries, with the rank as the whole mesh counts it."""
     base = endpoint._handle._base_rank(rank)
     return error_from(endpoint._title(), str(endpoint), base, status, data, buffers)
+
+
+def with_all_lost(
+    endpoint: Endpoint[Any, Any], error: BaseException, inbox: Inbox, place: int
+) -> BaseException:
+    """The error of a call to many: where a process is lost, it names all ranks lost by now.
+
+    `place` is that of the first reply which has not been looked at.
+    """
+    from monarch.errors import ActorCrashError  # noqa: PLC0415 - only on the way out
+
+    if not isinstance(error, ActorCrashError) or error.failure is None:
+        return error
+    ranks = {*error.ranks, *endpoint._handle._lost()}
+    delivered = error.delivered
+    for later in range(place, inbox.arrived):
+        rank, status, data, buffers = inbox.get(later)
+        other = error_of(endpoint, rank, status, data, buffers) if status else None
+        if isinstance(other, ActorCrashError):
+            ranks.update(other.ranks)
+            delivered = delivered if other.delivered is False else None
+    if ranks == set(error.ranks):
+        return error
+    whole = call_failed(error.failure, tuple(sorted(ranks)), endpoint._title())
+    whole.delivered = delivered
+    return whole
 
 
 def error_from(

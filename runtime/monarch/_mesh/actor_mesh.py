@@ -111,6 +111,9 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
     def _title(self) -> str:
         return f"actor mesh {self._name!r} {self.extent}"
 
+    def _lost(self) -> set[int]:
+        return self._procs.lost.intersection(self._shape.ranks())
+
     def _base_rank(self, rank: int) -> int:
         return self._shape.ndslice.get(rank)
 

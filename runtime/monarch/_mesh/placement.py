@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 _SPARE = 64
+_NEWS_S = 5.0
 _MOST_STARTERS = 1 << 16
 _NONE: frozenset[int] = frozenset()
 
@@ -235,7 +236,10 @@ class Placement:
         here = process()
         if self.owner[0] != here.id and here.id not in self.holders:
             self.holders.add(here.id)
-            here.tell(self.owner[0], "holds", self.id)
+            # The handle may be older than the last respawn: its owner knows, and tells from now on.
+            newer = here.ask_briefly(self.owner[0], "holds", self.id, _NEWS_S)
+            if newer:
+                self.update(newer)
         ids = []
         for rank in ranks:
             ref = self.refs[rank]
@@ -337,14 +341,13 @@ def placement(
     return found
 
 
-def _held(peer: int, mesh: int) -> None:
-    """Another process has handles of a mesh that this one spawned."""
+def _held(peer: int, mesh: int) -> dict[int, ProcRef] | None:
+    """Another process has handles of a mesh that this one spawned: it gets what was replaced."""
     placement = owned.get(mesh)
     if placement is None:
-        return
+        return None
     placement.holders.add(peer)
-    if placement.version:
-        process().tell(peer, "placement", news(placement, placement.refs))
+    return {rank: ref for rank, ref in placement.refs.items() if ref.incarnation}
 
 
 def news(placement: Placement, ranks: Iterable[int]) -> tuple[Any, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 from pathlib import Path
 
@@ -12,6 +13,17 @@ from monarch.actor import Actor, ActorCrashError, SupervisionError, context, end
 from tests.monarch.mesh.actors import Counter, Keeper, Where
 
 T = 60
+
+
+class Old(Actor):
+    """Has a handle as it was when it was pickled."""
+
+    def __init__(self, pickled: bytes) -> None:
+        self.where = pickle.loads(pickled)  # noqa: S301 - our own
+
+    @endpoint
+    async def relay(self) -> list[int]:
+        return [value for _point, value in (await self.where.pid.call()).items()]
 
 
 def pids_of(where):
@@ -50,6 +62,35 @@ def test_all_lost_ranks_are_replaced_without_naming_them(spawn, failures):
     assert [old == new for old, new in zip(before, after, strict=True)] == [False, True, False]
     assert procs.respawn().get(timeout=T) is None
     assert pids_of(where) == after
+
+
+def test_a_handle_from_before_a_respawn_is_up_to_date_wherever_it_is_first_used(spawn, failures):
+    procs, others = spawn(n=2), spawn(m=2)
+    where = procs.spawn("where", Where)
+    pids = pids_of(where)
+    old = pickle.dumps(where)
+    os.kill(pids[1], signal.SIGKILL)
+    failures.wait(1)
+    procs.respawn(1).get(timeout=T)
+    relays = others.spawn("relays", Old, old)
+    told = relays.relay.call().get(timeout=T)
+    assert [sorted(values) for values in told.values()] == [sorted(pids_of(where))] * 2
+
+
+def test_a_call_names_all_ranks_that_are_lost(spawn, failures):
+    procs = spawn(n=4)
+    where = procs.spawn("where", Where)
+    pids = pids_of(where)
+    for rank in (1, 3):
+        os.kill(pids[rank], signal.SIGKILL)
+    failures.wait(2)
+    with pytest.raises(ActorCrashError, match="ranks 1, 3 cannot answer") as caught:
+        where.pid.call().get(timeout=T)
+    assert caught.value.ranks == (1, 3)
+    assert caught.value.delivered is False
+    with pytest.raises(ActorCrashError) as caught:
+        where.slice(n=slice(2, 4)).pid.call().get(timeout=T)
+    assert caught.value.ranks == (3,)
 
 
 def test_a_living_rank_is_replaced_when_it_is_named(spawn, failures):
