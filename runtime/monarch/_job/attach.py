@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from monarch import config
-from monarch._actor.future import Pending
+from monarch._actor.future import Done, Pending
+from monarch._actor.pickling import loads, pack
 from monarch._actor.process import process, running_process
-from monarch._actor.replies import OK
+from monarch._actor.replies import ERROR, OK
 from monarch._link.address import parse
 from monarch._link.handshake import CLIENT
 from monarch._mesh.host_mesh import HostMesh, HostRef
@@ -18,7 +19,7 @@ from monarch.errors import LinkError, UnsupportedAddressError
 if TYPE_CHECKING:
     import os
     import threading
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from monarch._actor.future import Future
     from monarch._link.address import Address
@@ -35,8 +36,10 @@ def attach_to_workers(
 ) -> HostMesh:
     """The hosts on which `run_worker_loop_forever` serves at these addresses.
 
-    Returns at once; the workers may start later. What is asked of the hosts waits for them, at most
-    as long as the setting `mesh_attach_config_timeout` says, and so does `initialized`.
+    Returns at once; the workers may start later. `spawn_procs` on hosts that have not been reached
+    waits for them, at most as long as the setting `mesh_attach_config_timeout` says, and raises a
+    `LinkError` that names each worker to which there is no link by then. An event loop awaits
+    `initialized` first, whose error is the same. `stop()` does not wait for such workers.
 
     Args:
         ca: "trust_all_connections". Nothing else is there before TLS is; every link proves that
@@ -105,7 +108,7 @@ class Attached(HostRef):
         self._error: LinkError | None = None
         self._ended: threading.Event = threading.Event()
         self._lock = threading.Lock()
-        self._waiting: list[int] = []
+        self._waiting: list[Callable[[LinkError | None], object]] = []
         self.address = ""
         self.name = label
         self.node = ""
@@ -116,12 +119,45 @@ class Attached(HostRef):
     def proc(self) -> int:  # type: ignore[override]  # the class above knows it from the start
         if not self._found:
             if not self.address:
-                assert not isinstance(self._worker, str)  # noqa: S101 - dialled at once
-                self._dial(parse(self._worker.get(self._seconds)))
+                self._dial(parse(self._told()))
             self._ended.wait()
             if self._error is not None:
-                raise LinkError(self._error.code, f"host {self.name}: {self._error}")
+                raise self._named(self._error)
         return self._found
+
+    def known(self) -> bool:
+        """Whether there is a link to it."""
+        return bool(self._found)
+
+    def dialled(self) -> bool:
+        """Whether there is a link or will be one, as far as its address has been told."""
+        if not self.address and not isinstance(self._worker, str) and self._worker.done():
+            self._dial(parse(self._told()))
+        return bool(self.address)
+
+    def _told(self) -> str:
+        """The address, where that is a future's to tell."""
+        assert not isinstance(self._worker, str)  # noqa: S101 - dialled at once
+        try:
+            return self._worker.get(self._seconds)
+        except TimeoutError as error:
+            late = LinkError("timeout", f"the future of its address told none: {error}")
+            raise self._named(late) from error
+
+    def _named(self, error: LinkError) -> LinkError:
+        return LinkError(
+            error.code,
+            f"host {self.name}: {error} (it was waited for as long as the setting "
+            f"mesh_attach_config_timeout says, {self._seconds:g} s)",
+        )
+
+    def then(self, function: Callable[[LinkError | None], object]) -> None:
+        """Call `function(None)` once there is a link, or with why there will be none."""
+        with self._lock:
+            if not self._ended.is_set():
+                self._waiting.append(function)
+                return
+        function(None if self._error is None else self._named(self._error))
 
     def reached(self) -> Future[Any]:
         """A future that is done once there is a link to the host."""
@@ -134,12 +170,7 @@ class Attached(HostRef):
 
         if not self.address:
             _ = self.proc
-        with self._lock:
-            if not self._ended.is_set():
-                self._waiting.append(number)
-                number = 0
-        if number:
-            here.engine.post(here.id, number, 0, OK, b"", None)
+        self.then(lambda _error: here.engine.post(here.id, number, 0, OK, b"", None))
         return Pending(inbox, 1, settle, f"host {self.name} at {self.address} to be reached")
 
     def _dial(self, where: Address) -> None:
@@ -154,8 +185,9 @@ class Attached(HostRef):
             with self._lock:
                 self._ended.set()
                 waiting, self._waiting = self._waiting, []
-            for number in waiting:
-                here.engine.post(here.id, number, 0, OK, b"", None)
+            named = None if error is None else self._named(error)
+            for function in waiting:
+                function(named)
 
         _gate(here).dial(where.dial, done, peer=where.proc, role=CLIENT, seconds=self._seconds)
 
@@ -163,16 +195,35 @@ class Attached(HostRef):
 def end_host(host: HostRef, last: bool) -> Future[Any]:
     """Free what this program has on a host; with `last`, end the program that serves it.
 
-    The future is done once the host has answered or, with `last`, is gone.
+    The future is done once the host has answered or, with `last`, is gone. One that has not been
+    reached yet runs nothing of this program; with `last` it is ended when it is, and the future's
+    error says why it was not.
     """
     here = process()
     if not last:
-        return here.asking(host.proc, "free_host", None)
+        return here.asking(host.proc, "free_host", None) if host.known() else Done(None)
+    if isinstance(host, Attached) and not host.dialled():
+        return Done(None)
     inbox = here.engine.open_inbox(False)
     number = inbox.id
-    hosts.on_host_lost(host.proc, lambda: here.engine.post(here.id, number, 0, OK, b"", None))
-    here.tell(host.proc, "end_host", None)
-    return Pending(inbox, 1, lambda _inbox: None, f"host {host.name} to end")
+
+    def reached(error: LinkError | None) -> None:
+        if error is not None:
+            here.engine.post(here.id, number, 0, ERROR, pack(error), None)
+            return
+        hosts.on_host_lost(host.proc, lambda: here.engine.post(here.id, number, 0, OK, b"", None))
+        here.tell(host.proc, "end_host", None)
+
+    def settle(inbox: Any) -> None:
+        _rank, status, data, _buffers = inbox.get(0)
+        if status:
+            raise loads(data)
+
+    if isinstance(host, Attached):
+        host.then(reached)
+    else:
+        reached(None)
+    return Pending(inbox, 1, settle, f"host {host.name} to end")
 
 
 def check_security(ca: Any, private_key: Any) -> None:

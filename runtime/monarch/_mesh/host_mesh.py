@@ -43,6 +43,10 @@ class HostRef:
         self.name = name
         self.node = node
 
+    def known(self) -> bool:
+        """Whether `proc` is known without waiting for it."""
+        return True
+
     def reached(self) -> Future[Any]:
         """A future that is done once the host has answered."""
         here = process()
@@ -124,6 +128,7 @@ class HostMesh(MeshTrait):
             ValueError: a dimension is one of the hosts' or has no process, or `proc_bind` is not
                 as long as there are processes on a host.
             RuntimeError: the hosts were shut down.
+            LinkError: there is no link to a worker that the program attached to; it is named.
             OSError: there are no descriptors left for the links to that many processes.
 
         """
@@ -192,7 +197,7 @@ class HostMesh(MeshTrait):
         if hosts.end is None:
             return stopped
         end = hosts.end
-        more = [end(host, last) for host in hosts.refs if host.proc != here]
+        more = [end(host, last) for host in hosts.refs if not host.known() or host.proc != here]
         return Combined([stopped, *more], hosts_too)
 
     def stop_procs(self, reason: str) -> list[Future[None]]:

@@ -154,12 +154,29 @@ def _outlived(placement: Placement) -> None:
 def _ask(request: Request, refs: Iterable[ProcRef]) -> None:
     from monarch._proc import local  # noqa: PLC0415 - a proc that spawns none does without
 
+    refs = list(refs)
+    _check_reached({id(host): host for host in (request.host(ref.rank) for ref in refs)}.values())
     by_host: dict[int, list[ProcSpec]] = {}
     for ref in refs:
         spec = request.spec(ref.rank, ref.id, ref.incarnation)
         by_host.setdefault(request.host(ref.rank).proc, []).append(spec)
     for host, specs in by_host.items():
         local.spawn(host, specs)
+
+
+def _check_reached(hosts: Iterable[HostRef]) -> None:
+    """Wait for hosts that are not reached yet; all that are not by then are named."""
+    from monarch.errors import LinkError  # noqa: PLC0415 - only on the way out
+
+    missing = []
+    for host in hosts:
+        if not host.known():
+            try:
+                _ = host.proc
+            except LinkError as error:
+                missing.append(error)
+    if missing:
+        raise LinkError(missing[0].code, "; ".join(map(str, missing)))
 
 
 def _sizes(hosts: HostMesh, per_host: dict[str, int]) -> dict[str, int]:

@@ -16,6 +16,7 @@ import pytest
 from monarch import config
 from monarch._link.address import proc_of_name
 from monarch.actor import (
+    Channel,
     attach_to_workers,
     enable_transport,
     run_worker_loop_forever,
@@ -246,7 +247,50 @@ def test_a_worker_that_never_comes_is_named(address):
         hosts = attached(address, name="trainers")
     with pytest.raises(LinkError, match=rf"trainers 0: nothing answers at {address}"):
         hosts.initialized.get(30)
-    with pytest.raises(LinkError, match="Connection refused"):
+    with pytest.raises(
+        LinkError, match=r"Connection refused.*mesh_attach_config_timeout says, 0\.05"
+    ):
+        hosts.spawn_procs()
+    assert hosts.stop().get(30) is None
+    with pytest.raises(LinkError, match="trainers 0"):
+        hosts.shutdown().get(30)
+
+
+def test_each_worker_that_never_comes_is_named_and_none_that_came(worker, address):
+    worker()
+    with config.configured(mesh_attach_config_timeout="2s"):
+        hosts = attached(f"{address}-a", address, f"{address}-b", name="trainers")
+    begun = time.monotonic()
+    with pytest.raises(LinkError, match=r"trainers 0: .*; host trainers 2: ") as caught:
+        hosts.spawn_procs()
+    assert time.monotonic() - begun < 20
+    assert "trainers 1" not in str(caught.value)
+    assert hosts.slice(hosts=1).spawn_procs().spawn("who", Who).pid.call_one().get(30)
+
+
+def test_stopping_hosts_that_were_never_reached_does_not_wait_for_them(address):
+    hosts = attached(address)
+    begun = time.monotonic()
+    hosts.stop().get(30)
+    assert time.monotonic() - begun < 20
+    ended = hosts.shutdown()
+    with pytest.raises(TimeoutError):
+        ended.get(0.01)
+
+
+def test_a_worker_that_comes_after_the_shutdown_is_ended(worker, address):
+    hosts = attached(address)
+    ended = hosts.shutdown()
+    program = worker()
+    ended.get(60)
+    assert program.wait(60) == 0
+
+
+def test_an_address_that_is_never_told_is_an_error_that_names_the_host():
+    _port, receiver = Channel.open()
+    with config.configured(mesh_attach_config_timeout="50ms"):
+        hosts = attached(receiver.recv(), name="trainers")
+    with pytest.raises(LinkError, match="trainers 0: the future of its address told none"):
         hosts.spawn_procs()
 
 
