@@ -58,6 +58,9 @@ nb::object event_tuple(const Handle& engine, actor::Event& event) {
       return nb::make_tuple("stuck", event.peer);
     case Kind::kWarning:
       return nb::make_tuple("warning", event.text);
+    case Kind::kHandedOver:
+      return nb::make_tuple("handed_over", event.peer, event.handed->release(),
+                            nb::bytes(event.payload.data.data(), event.payload.data.size()));
     case Kind::kAlive:
       break;
   }
@@ -86,6 +89,18 @@ void bind_links(nb::class_<PyEngine>& engine) {
           },
           "peer"_a, "payload"_a,
           "End what waits for process `peer`, now and later, with FAILED and `payload`.")
+      .def(
+          "hand_over",
+          [](PyEngine& self, std::uint64_t peer, int fd, const nb::bytes& data) {
+            const std::string_view view(data.c_str(), data.size());
+            if (auto done = self.engine->hand_over(peer, fd, std::as_bytes(std::span(view)));
+                !done) {
+              raise(done.error());
+            }
+          },
+          "peer"_a, "fd"_a, "data"_a,
+          "Send (\"handed_over\", own id, fd, data) to process `peer` of this host; the descriptor "
+          "is the engine's from now on.\n\nRaises:\n    FrameError: there is no Unix link to it.")
       .def(
           "watch",
           [](PyEngine& self, int fd, std::uint64_t token) {

@@ -225,6 +225,22 @@ void Engine::fail_peer(std::uint64_t id, std::string payload) {
   credit_came();
 }
 
+base::Result<void> Engine::hand_over(std::uint64_t id, int fd, base::Bytes data) {
+  auto held = std::make_shared<net::Descriptor>(fd);
+  const Lock lock(mutex_);
+  Peer& peer = peer_of(id);
+  if (peer.link == nullptr || !peer.link->passes_descriptors()) {
+    return base::Error{base::Code::kArgument, "process " + std::to_string(id) +
+                                                  " has no link here that passes descriptors"};
+  }
+  if (auto sent = peer.link->send_descriptor(wire::Kind::kHandOver, data, fd, std::move(held));
+      !sent) {
+    return sent;
+  }
+  flush(peer);
+  return {};
+}
+
 base::Result<void> Engine::watch(int fd, std::uint64_t token) {
   const Lock lock(mutex_);
   if (const auto known = token_of(fd)) {

@@ -105,6 +105,7 @@ struct Event {
     kReturned,  // `request` asked for no reply, and was not delivered to `peer`; `status` says why
     kStuck,  // a call by an actor (in `peer`) has been waited for over a second
     kWarning,
+    kHandedOver,  // a connection, with what came with it in `payload`
   } kind;
   std::uint64_t peer = 0;  // or the token of kReadable
   double seconds = 0;
@@ -113,6 +114,7 @@ struct Event {
   std::shared_ptr<Request> request = {};
   Worker* worker = nullptr;
   std::uint8_t status = 0;
+  std::shared_ptr<net::Descriptor> handed = {};
 };
 
 // How a wait ended.
@@ -161,6 +163,9 @@ class Engine {
   void close_link(std::uint64_t peer);
   [[nodiscard]] bool has_link(std::uint64_t peer);
   void fail_peer(std::uint64_t peer, std::string payload);
+  // Gives a process on this host a connection that it is to go on with, and what to know of it.
+  // The descriptor is the engine's from here on. Fails without a link that passes descriptors.
+  [[nodiscard]] base::Result<void> hand_over(std::uint64_t peer, int fd, base::Bytes data);
   [[nodiscard]] base::Result<void> watch(int fd, std::uint64_t token);
   void unwatch(int fd);
 

@@ -82,6 +82,15 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       push_event(std::move(event));
       return true;
     }
+    case wire::Kind::kHandOver: {
+      auto handed = std::make_shared<net::Descriptor>(link.take_descriptor());
+      if (handed->get() < 0) return true;  // no room for it here: who dialled tries again
+      Event event{.kind = Event::Kind::kHandedOver, .peer = peer.id};
+      event.payload = copy_payload(message, {});
+      event.handed = std::move(handed);
+      push_event(std::move(event));
+      return true;
+    }
     case wire::Kind::kCancel: {
       auto cancel = wire::read_cancel(message);
       if (!cancel) return false;

@@ -19,6 +19,8 @@ class Descriptor {
   ~Descriptor();
 
   [[nodiscard]] int get() const noexcept { return fd_; }
+  // The descriptor is the caller's from here on.
+  [[nodiscard]] int release() noexcept { return std::exchange(fd_, -1); }
 
  private:
   int fd_ = -1;

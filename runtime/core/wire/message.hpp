@@ -34,6 +34,7 @@ enum class Kind : std::uint8_t {
   kRelease = 11,
   kDrop = 12,
   kChunk = 13,
+  kHandOver = 14,  // with a descriptor: a connection that came in elsewhere
 };
 
 struct Call {

@@ -1,0 +1,1 @@
+"""Rigs: surroundings that tests of many hosts run in, made on one machine."""

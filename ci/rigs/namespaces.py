@@ -1,0 +1,157 @@
+"""Hosts on one machine: network namespaces on one switch, with links that can be cut.
+
+Each host has an interface of its own, IPv4 and IPv6, and its own loopback and abstract Unix
+sockets; files, users and processes are the machine's. The switch is a namespace as well, without a
+leg in the machine's network: nothing leaves it. Needs root, `ip` and `nsenter`; cuts need `nft`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+from itertools import count
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+_numbers = count()
+
+
+def missing() -> str:
+    """What the machine lacks for this rig; empty where it has all of it."""
+    if os.geteuid() != 0:
+        return "network namespaces are made by root"
+    tools = [name for name in ("ip", "nsenter", "nft") if shutil.which(name) is None]
+    return f"not installed: {', '.join(tools)} (packages iproute2, nftables)" if tools else ""
+
+
+class Host:
+    """One host.
+
+    Attributes:
+        name: of its namespace.
+        address: its IPv4 address.
+        address6: its IPv6 address.
+
+    """
+
+    def __init__(self, network: Network, index: int) -> None:
+        self._network = network
+        self.name = f"{network.name}h{index}"
+        self.port = f"p{index}"  # its end on the switch
+        self.address = f"10.77.0.{index + 1}"
+        self.address6 = f"fd77::{index + 1}"
+
+    def command(self, arguments: Sequence[str]) -> list[str]:
+        """The command that runs another one on this host, as the same process."""
+        return ["nsenter", f"--net=/run/netns/{self.name}", "--", *arguments]
+
+    def start(self, arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
+        """Start a program on this host, as `subprocess.Popen` does, with text streams."""
+        return subprocess.Popen(self.command(arguments), text=True, **options)
+
+    def pids(self) -> list[int]:
+        """Every process that runs on this host."""
+        found = _run("ip", "netns", "pids", self.name)
+        return [int(word) for word in found.split()]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to every process of this host, again until nobody new is found."""
+        told: set[int] = set()
+        while new := set(self.pids()) - told:
+            for pid in new:
+                try:
+                    os.kill(pid, number)
+                except ProcessLookupError:
+                    continue
+            told |= new
+
+    def cut(self) -> None:
+        """Drop every packet from and to this host; nobody is told."""
+        self._network.drop(f'iifname "{self.port}" drop', f'oifname "{self.port}" drop')
+
+    def cut_from(self, other: Host) -> None:
+        """Drop what the other host sends to this one; the way back stays open."""
+        self._network.drop(f'iifname "{other.port}" oifname "{self.port}" drop')
+
+    def unplug(self) -> None:
+        """Take the link down, which the switch notices and this host does not."""
+        _run("ip", "-n", self._network.switch, "link", "set", self.port, "down")
+
+
+class Network:
+    """`hosts` hosts on one switch, until `close`; a context manager."""
+
+    def __init__(self, hosts: int) -> None:
+        self.name = f"mon{os.getpid()}x{next(_numbers)}"
+        self.switch = f"{self.name}sw"
+        self.hosts = [Host(self, index) for index in range(hosts)]
+        try:
+            self._make()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def drop(self, *rules: str) -> None:
+        """Add rules to what the switch forwards."""
+        for rule in rules:
+            _run(*self._on_switch("nft", "add", "rule", "bridge", "cuts", "forward", rule))
+
+    def heal(self) -> None:
+        """Take back every cut and plug every host in again."""
+        _run(*self._on_switch("nft", "flush", "chain", "bridge", "cuts", "forward"))
+        for host in self.hosts:
+            _run("ip", "-n", self.switch, "link", "set", host.port, "up")
+
+    def close(self) -> None:
+        """Kill what runs on the hosts, and remove them."""
+        present = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()
+        for host in self.hosts:
+            if host.name in present:
+                host.signal(signal.SIGKILL)
+                _run("ip", "netns", "del", host.name)
+        if self.switch in present:
+            _run("ip", "netns", "del", self.switch)
+
+    def _make(self) -> None:
+        switch = self.switch
+        _run("ip", "netns", "add", switch)
+        # Without a spanning tree and its delays, and without multicast snooping, which loses the
+        # neighbour discovery of IPv6 on a bridge that nobody queries.
+        _run("ip", "-n", switch, "link", "add", "br0", "type", "bridge", "mcast_snooping", "0")
+        _run("ip", "-n", switch, "link", "set", "br0", "up")
+        _run(*self._on_switch("nft", "add", "table", "bridge", "cuts"))
+        chain = "{ type filter hook forward priority 0; }"
+        _run(*self._on_switch("nft", "add", "chain", "bridge", "cuts", "forward", chain))
+        for host in self.hosts:
+            name, port = host.name, host.port
+            _run("ip", "netns", "add", name)
+            _run(
+                *("ip", "-n", switch, "link", "add", port, "type", "veth"),
+                *("peer", "name", "eth0", "netns", name),
+            )
+            _run("ip", "-n", switch, "link", "set", port, "master", "br0", "up")
+            _run("ip", "-n", name, "link", "set", "lo", "up")
+            _run("ip", "-n", name, "addr", "add", f"{host.address}/24", "dev", "eth0")
+            # nodad: the address can be used at once.
+            _run("ip", "-n", name, "addr", "add", f"{host.address6}/64", "dev", "eth0", "nodad")
+            _run("ip", "-n", name, "link", "set", "eth0", "up")
+
+    def _on_switch(self, *arguments: str) -> list[str]:
+        return ["nsenter", f"--net=/run/netns/{self.switch}", "--", *arguments]
+
+
+def _run(*arguments: str) -> str:
+    done = subprocess.run(arguments, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(arguments)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
