@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -114,7 +115,8 @@ class Network:
 
     def close(self) -> None:
         """Kill what runs on the hosts, and remove them."""
-        present = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()
+        folder = Path("/run/netns")
+        present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         for host in self.hosts:
             if host.name in present:
                 host.signal(signal.SIGKILL)

@@ -4,6 +4,7 @@
 #include "buffer.hpp"
 #include "engine.hpp"
 #include "proc.hpp"
+#include "tls.hpp"
 #include "wire.hpp"
 
 NB_MODULE(_core, module) {
@@ -12,6 +13,7 @@ NB_MODULE(_core, module) {
   module.doc() = "The runtime's core.";
   monarch::bindings::bind_buffer(module);
   monarch::bindings::bind_proc(module);
+  monarch::bindings::bind_tls(module);
   monarch::bindings::bind_wire(module);
   monarch::bindings::bind_engine(module);
 }

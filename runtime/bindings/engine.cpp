@@ -10,6 +10,8 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <span>
+#include <string_view>
 #include <vector>
 
 #include "actor/engine.hpp"
@@ -17,6 +19,7 @@
 #include "buffer.hpp"
 #include "engine_parts.hpp"
 #include "quick.hpp"
+#include "tls.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -71,12 +74,15 @@ void bind_links(nb::class_<PyEngine>& engine) {
   engine
       .def(
           "add_link",
-          [](PyEngine& self, std::uint64_t peer, int fd) {
-            if (auto added = self.engine->add_link(peer, fd); !added) raise(added.error());
+          [](PyEngine& self, std::uint64_t peer, int fd, PyTlsStream* tls) {
+            auto stream = tls == nullptr ? nullptr : std::move(tls->stream);
+            if (auto added = self.engine->add_link(peer, fd, std::move(stream)); !added) {
+              raise(added.error());
+            }
           },
-          "peer"_a, "fd"_a,
-          "Talk to process `peer` over a connected stream socket, which is the engine's from now "
-          "on.\n\nRaises:\n    FrameError: it is this process, it failed before, or the engine has "
+          "peer"_a, "fd"_a, "tls"_a = nb::none(),
+          "Talk to process `peer` over a connected stream socket, and through `tls` where there is "
+          "one; both are the engine's from now on.\n\nRaises:\n    FrameError: it is this process, it failed before, or the engine has "
           "stopped.")
       .def("close_link", [](PyEngine& self, std::uint64_t peer) { self.engine->close_link(peer); },
            "peer"_a)

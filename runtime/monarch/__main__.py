@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from monarch import doctor
+from monarch._cli import serve
 
 if TYPE_CHECKING:
     from typing import NoReturn
@@ -18,6 +19,7 @@ def group() -> None:
 
 
 group.add_command(doctor.command)
+group.add_command(serve.command)
 
 
 def main() -> NoReturn:

@@ -96,8 +96,9 @@ std::optional<std::uint64_t> Engine::token_of(int fd) const {
   return std::nullopt;
 }
 
-base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
-  auto link = std::make_unique<net::Link>(fd);
+base::Result<void> Engine::add_link(std::uint64_t id, int fd,
+                                    std::unique_ptr<net::TlsStream> tls) {
+  auto link = std::make_unique<net::Link>(fd, std::move(tls));
   const Lock lock(mutex_);
   Peer& peer = peer_of(id);
   if (stopping_ || peer.failure != nullptr || id == proc_ || (peer.link && peer.second)) {
@@ -111,9 +112,11 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
   const std::uint64_t token = next_token_++;
   if (auto added = poller_.add(fd, token); !added) return added;
   link->last_heard = clock_.now();
-  watched_[token] = {.fd = fd, .peer = &peer, .link = link.get()};
+  net::Link& made = *link;
+  watched_[token] = {.fd = fd, .peer = &peer, .link = &made};
   if (peer.link) {
     peer.second = std::move(link);
+    read_pending(peer, made);
     return {};
   }
   peer.link = std::move(link);
@@ -127,7 +130,17 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd) {
   }
   flush(peer);
   wake_caretaker();  // heartbeats begin
+  if (peer.link.get() == &made) read_pending(peer, made);
   return {};
+}
+
+// What came with the end of the handshake makes the socket readable no more.
+void Engine::read_pending(Peer& peer, net::Link& link) {
+  if (!link.pending()) return;
+  if (!link.receive([&](wire::Frame& frame) { return handle_frame(peer, link, frame); })) {
+    lose(peer, link.why());
+  }
+  flush_all();
 }
 
 // Cuts all links, for a test: their ends are read like any other.

@@ -159,7 +159,8 @@ class Engine {
   void stop();
 
   // Links. The descriptor is the engine's from here on, also when it is refused.
-  [[nodiscard]] base::Result<void> add_link(std::uint64_t peer, int fd);
+  [[nodiscard]] base::Result<void> add_link(std::uint64_t peer, int fd,
+                                            std::unique_ptr<net::TlsStream> tls = nullptr);
   void close_link(std::uint64_t peer);
   [[nodiscard]] bool has_link(std::uint64_t peer);
   void fail_peer(std::uint64_t peer, std::string payload);
@@ -253,6 +254,7 @@ class Engine {
 
   // peers and links (engine.cpp)
   Peer& peer_of(std::uint64_t id);
+  void read_pending(Peer& peer, net::Link& link);
   void lose(Peer& peer, std::string why);
   void drop_links(Peer& peer);
   void cut_links();

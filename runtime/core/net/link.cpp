@@ -52,8 +52,8 @@ std::vector<std::byte>& input_buffer() {
 
 }  // namespace
 
-Link::Link(int fd)
-    : fd_(fd), decoder_(wire::DecoderOptions{}), is_unix_(is_unix_socket(fd)) {
+Link::Link(int fd, std::unique_ptr<TlsStream> tls)
+    : fd_(fd), tls_(std::move(tls)), decoder_(wire::DecoderOptions{}), is_unix_(is_unix_socket(fd)) {
   ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
 #if defined(SO_NOSIGPIPE)
@@ -62,7 +62,10 @@ Link::Link(int fd)
 #endif
 }
 
-Link::~Link() { ::close(fd_); }
+Link::~Link() {
+  tls_.reset();
+  ::close(fd_);
+}
 
 base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
                               std::span<const Bytes> buffers) {
@@ -126,20 +129,25 @@ base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
   return {};
 }
 
+::ssize_t Link::write_pieces(std::span<const Bytes> pieces) {
+  if (tls_ != nullptr) return tls_->write(pieces.front());
+  std::array<iovec, 64> vectors;
+  std::size_t count = 0;
+  for (; count < vectors.size() && count < pieces.size(); ++count) {
+    const Bytes piece = pieces[count];
+    vectors[count] = {const_cast<std::byte*>(piece.data()), piece.size()};
+  }
+  msghdr message{};
+  message.msg_iov = vectors.data();
+  message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(count);
+  return ::sendmsg(fd_, &message, kSendFlags);
+}
+
 // Writes from the front of `pieces` and leaves there what the socket did not take.
 bool Link::write(std::vector<Bytes>& pieces) {
   std::size_t done = 0;
   while (done < pieces.size()) {
-    std::array<iovec, 64> vectors;
-    std::size_t count = 0;
-    for (; count < vectors.size() && done + count < pieces.size(); ++count) {
-      const Bytes piece = pieces[done + count];
-      vectors[count] = {const_cast<std::byte*>(piece.data()), piece.size()};
-    }
-    msghdr message{};
-    message.msg_iov = vectors.data();
-    message.msg_iovlen = static_cast<decltype(message.msg_iovlen)>(count);
-    const ssize_t sent = ::sendmsg(fd_, &message, kSendFlags);
+    const ssize_t sent = write_pieces(std::span(pieces).subspan(done));
     if (sent < 0) {
       if (errno == EINTR) continue;
       pieces.erase(pieces.begin(), pieces.begin() + static_cast<std::ptrdiff_t>(done));
@@ -167,6 +175,7 @@ base::Result<void> Link::send_descriptor(wire::Kind kind, Bytes message, int fd,
 
 // Up to the next frame that has a descriptor with it, or that frame and what follows it.
 ::ssize_t Link::write_some() {
+  if (tls_ != nullptr) return tls_->write(Bytes(out_).subspan(sent_));
   if (passing_.empty()) return ::send(fd_, out_.data() + sent_, unsent(), kSendFlags);
   const Passing& next = passing_.front();
   if (next.position > written_) {
@@ -192,6 +201,7 @@ base::Result<void> Link::send_descriptor(wire::Kind kind, Bytes message, int fd,
 }
 
 ::ssize_t Link::read_some(std::span<std::byte> buffer) {
+  if (tls_ != nullptr) return tls_->read(buffer);
   if (!is_unix_) return ::recv(fd_, buffer.data(), buffer.size(), 0);
   iovec part{buffer.data(), buffer.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control;
@@ -253,7 +263,8 @@ bool Link::flush() {
 
 bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
   std::vector<std::byte>& buffer = input_buffer();
-  for (int reads = 0; reads < kReads; ++reads) {
+  // What TLS holds already makes no socket readable: it is read to its end.
+  for (int reads = 0; reads < kReads || pending(); ++reads) {
     const ssize_t count = read_some(buffer);
     if (count == 0) {
       why_ = decoder_.pending() == 0 ? "closed by the peer" : "closed in the middle of a frame";
@@ -262,7 +273,7 @@ bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
     if (count < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
-      why_ = std::strerror(errno);
+      why_ = errno == EPROTO && tls_ != nullptr ? tls_->why() : std::strerror(errno);
       return false;
     }
     Bytes input(buffer.data(), static_cast<std::size_t>(count));
@@ -281,7 +292,9 @@ bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
       why_ = "more descriptors than frames that have one";
       return false;
     }
-    if (static_cast<std::size_t>(count) < buffer.size()) return true;
+    if (tls_ != nullptr ? !pending() : static_cast<std::size_t>(count) < buffer.size()) {
+      return true;
+    }
   }
   return true;
 }

@@ -16,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "net/shared_memory.hpp"
+#include "net/tls.hpp"
 #include "wire/decoder.hpp"
 #include "wire/message.hpp"
 
@@ -23,8 +24,9 @@ namespace monarch::net {
 
 class Link {
  public:
-  // Takes the connected socket over and makes it non-blocking.
-  explicit Link(int fd);
+  // Takes the connected socket over and makes it non-blocking; with `tls`, whose handshake is done,
+  // everything goes through that.
+  explicit Link(int fd, std::unique_ptr<TlsStream> tls = nullptr);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link();
@@ -56,6 +58,8 @@ class Link {
   // `handle` returns, unless it keeps their storage. False at end of file, on an error of the
   // socket, and when the bytes are no frames of ours: `why()` says which.
   bool receive(const std::function<bool(wire::Frame&)>& handle);
+  // Whether receive() has something although the socket may not be readable.
+  [[nodiscard]] bool pending() const { return tls_ != nullptr && tls_->pending(); }
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
   base::Instant last_flush{};
@@ -75,11 +79,13 @@ class Link {
   };
 
   [[nodiscard]] bool write(std::vector<base::Bytes>& pieces);
+  [[nodiscard]] ::ssize_t write_pieces(std::span<const base::Bytes> pieces);
   [[nodiscard]] ::ssize_t write_some();
   [[nodiscard]] ::ssize_t read_some(std::span<std::byte> buffer);
   void keep(std::span<const base::Bytes> pieces);
 
   int fd_;
+  std::unique_ptr<TlsStream> tls_;
   wire::Decoder decoder_;
   std::uint64_t sequence_ = 0;
   std::vector<std::byte> out_;

@@ -44,6 +44,8 @@ class Control:
         self._on_link_lost: list[Callable[[int], object]] = []
         self._on_dial: Callable[[int], object] | None = None
         self._on_unanswered: Callable[[int], object] | None = None
+        self._on_absent: Callable[[int], object] | None = None
+        self._on_handed_over: Callable[[int, bytes], object] | None = None
         self._on_stalled: list[Callable[[int, float | None], object]] = []
         self._on_stuck: Callable[[int], object] | None = None
         self._on_cancel: Callable[[Request], object] | None = None
@@ -83,6 +85,19 @@ class Control:
         """A process that is dialled does not answer, and may be gone; it is dialled on."""
         if self._on_unanswered is not None and not self.stopped:
             self._on_unanswered(peer)
+
+    def on_absent(self, handler: Callable[[int], object]) -> None:
+        """Call `handler(peer)` when a process that is dialled on this host does not listen here."""
+        self._on_absent = handler
+
+    def absent(self, peer: int) -> None:
+        """A process that is dialled does not listen on this host; it is dialled on."""
+        if self._on_absent is not None and not self.stopped:
+            self._on_absent(peer)
+
+    def on_handed_over(self, handler: Callable[[int, bytes], object]) -> None:
+        """Call `handler(descriptor, hosts)` with a connection that came to this host's port."""
+        self._on_handed_over = handler
 
     def on_worker(self, handler: Callable[[Worker], object]) -> None:
         """Call `handler(worker)` when a thread is wanted for it."""
@@ -169,6 +184,9 @@ class Control:
         elif kind in {"stalled", "alive"}:
             for stalled in list(self._on_stalled):
                 stalled(event[1], event[2] if kind == "stalled" else None)
+        elif kind == "handed_over":
+            if self._on_handed_over is not None:
+                self._on_handed_over(event[2], event[3])
         elif kind == "warning":
             import warnings  # noqa: PLC0415 - at most once
 

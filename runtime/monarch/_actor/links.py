@@ -24,6 +24,7 @@ def begin(here: Process) -> Gate:
         here.once_readable,
         here.forget,
         slow=here.unanswered,
+        absent=here.absent,
     )
     gate.listen(parse(of_proc(here.id)))
     chosen = transport.listen_address()
@@ -35,8 +36,13 @@ def begin(here: Process) -> Gate:
             here.fail_peer(peer, pack(error))
 
     def dial(peer: int) -> None:
-        gate.dial(parse(here.addresses.get(peer) or of_proc(peer)), failed, peer=peer)
+        told = here.addresses.get(peer, "")
+        # Processes of one host need nobody in between.
+        gate.dial(
+            parse(told if told not in {"", gate.public} else of_proc(peer)), failed, peer=peer
+        )
 
     here.on_dial(dial)
+    here.on_handed_over(gate.take_over)
     here.at_exit(gate.close)
     return gate

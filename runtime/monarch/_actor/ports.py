@@ -65,7 +65,13 @@ class Port(Generic[R]):
         engine.post(self._proc, self._inbox, self._rank, status, data, buffers, back)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _port, (self._proc, self._inbox, self._rank, self.return_undeliverable)
+        from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
+
+        here = process()
+        address = here.addresses.get(self._proc, "")
+        if self._proc == here.id and here.gate is not None:
+            address = here.gate.public
+        return _port, (self._proc, self._inbox, self._rank, self.return_undeliverable, address)
 
     def __repr__(self) -> str:
         return f"<Port {self._inbox} of process {self._proc:x}>"
@@ -160,7 +166,11 @@ def reply_port(request: Request) -> Port[Any]:
     return _port(request.reply_proc, request.reply_inbox, request.rank, returns=False)
 
 
-def _port(proc: int, inbox: int, rank: int, returns: bool) -> Port[Any]:
+def _port(proc: int, inbox: int, rank: int, returns: bool, address: str) -> Port[Any]:
+    if address:
+        from monarch._actor.process import process  # noqa: PLC0415 - as above
+
+        process().add_peer(proc, address)
     port: Port[Any] = Port(proc, inbox, rank)
     port.return_undeliverable = returns
     return port

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from monarch import config
 from monarch._actor.future import Done, Pending
 from monarch._actor.pickling import loads, pack
-from monarch._actor.process import process, running_process
+from monarch._actor.process import at_start, process, running_process
 from monarch._actor.replies import ERROR, OK
-from monarch._link.address import parse
+from monarch._link import secret
+from monarch._link.address import is_number, parse
 from monarch._link.handshake import CLIENT
+from monarch._link.sockets import resolve
 from monarch._mesh.host_mesh import HostMesh, HostRef
-from monarch._proc import hosts
+from monarch._proc import agent, hosts
 from monarch._shape import Extent, Shape
-from monarch.errors import LinkError, UnsupportedAddressError
+from monarch.errors import LinkError
 
 if TYPE_CHECKING:
-    import os
     import threading
     from collections.abc import Callable, Sequence
 
     from monarch._actor.future import Future
+    from monarch._actor.process import Process
     from monarch._link.address import Address
 
 TRUST_ALL = "trust_all_connections"
+_NAME_PAUSE = 0.5  # seconds between two questions for the number of a name
 
 
 def attach_to_workers(
@@ -42,21 +46,26 @@ def attach_to_workers(
     `initialized` first, whose error is the same. `stop()` does not wait for such workers.
 
     Args:
-        ca: "trust_all_connections". Nothing else is there before TLS is; every link proves that
-            both ends hold the same secret all the same.
-        workers: their addresses, or futures of these; each is one host.
-        private_key: None, as long as there is no TLS.
+        ca: "trust_all_connections": every link proves that both ends hold the same secret, and off
+            this host the authority of its certificates follows from that. Or a PEM file (its path,
+            or its bytes) of the authorities to believe instead.
+        workers: their addresses, or futures of these; each is one host. Off this host a secret
+            has to be given (`MONARCH_SECRET_FILE`).
+        private_key: with `ca`, a PEM file (path or bytes) of this program's certificate and key.
         name: how messages call the hosts.
 
     Returns:
         A host mesh with the dimension "hosts", in the order of `workers`.
 
     Raises:
-        AddressError: an address cannot be read; UnsupportedAddressError where it leaves this host.
+        AddressError: an address cannot be read; UnsupportedAddressError where it is of another
+            system's kind.
+        SecretError: an address is off this host, and no secret was given.
+        LinkError: `ca` or `private_key` is given without the other.
         ValueError: there is no worker, or one twice.
 
     """
-    check_security(ca, private_key)
+    use_security(ca, private_key)
     if not workers:
         raise ValueError("attach_to_workers: workers is empty; give the address of each host")
     seen: dict[str, int] = {}
@@ -66,6 +75,9 @@ def attach_to_workers(
                 f"attach_to_workers: workers[{rank}] and workers[{seen[parse(worker).dial.url]}] "
                 f"are both {worker}; each worker is one host"
             )
+    for worker in workers:
+        if isinstance(worker, str) and parse(worker).dial.off_host:
+            secret.current().check_given(worker)
     seconds = config.value("mesh_attach_config_timeout")
     refs = [Attached(worker, seconds, f"{name or 'hosts'} {i}") for i, worker in enumerate(workers)]
     return HostMesh(refs, Shape.dense(Extent(("hosts",), (len(refs),))), end_host)
@@ -87,7 +99,7 @@ def attach(addr: str) -> None:
         )
     seconds = config.value("mesh_attach_config_timeout")
     here = process()
-    peer = _gate(here).connect(where.dial, peer=where.proc, role=CLIENT, seconds=seconds)
+    peer = _gate(here).connect(resolve(where.dial), peer=where.proc, role=CLIENT, seconds=seconds)
     here.add_peer(peer, where.dial.url)
 
 
@@ -97,7 +109,7 @@ class Attached(HostRef):
     `proc` waits for that, and raises what there is no link for.
     """
 
-    __slots__ = ("_ended", "_error", "_found", "_lock", "_seconds", "_waiting", "_worker")
+    __slots__ = ("_ended", "_error", "_found", "_lock", "_seconds", "_title", "_waiting", "_worker")
 
     def __init__(self, worker: str | Future[str], seconds: float, label: str) -> None:
         import threading  # noqa: PLC0415 - as in the gate
@@ -110,8 +122,9 @@ class Attached(HostRef):
         self._lock = threading.Lock()
         self._waiting: list[Callable[[LinkError | None], object]] = []
         self.address = ""
-        self.name = label
+        self.name = self._title = label
         self.node = ""
+        self.public = ""
         if isinstance(worker, str):
             self._dial(parse(worker))
 
@@ -147,7 +160,7 @@ class Attached(HostRef):
     def _named(self, error: LinkError) -> LinkError:
         return LinkError(
             error.code,
-            f"host {self.name}: {error} (it was waited for as long as the setting "
+            f"host {self._title}: {error} (it was waited for as long as the setting "
             f"mesh_attach_config_timeout says, {self._seconds:g} s)",
         )
 
@@ -171,25 +184,105 @@ class Attached(HostRef):
         if not self.address:
             _ = self.proc
         self.then(lambda _error: here.engine.post(here.id, number, 0, OK, b"", None))
-        return Pending(inbox, 1, settle, f"host {self.name} at {self.address} to be reached")
+        return Pending(inbox, 1, settle, f"host {self._title} at {self.address} to be reached")
+
+    def lost(self) -> None:
+        """The link has ended before the host said what it is."""
+        self._end(LinkError("closed", f"{self.address} closed the link at once"))
+
+    def tell(self, peer: int, told: dict[str, Any]) -> None:
+        """The host has said what it is; in the control thread."""
+        error = _differs(told, self.address)
+        if error is None:
+            self.name, self.node = told["name"], told["node"]
+            self._found = peer
+        self._end(error)
 
     def _dial(self, where: Address) -> None:
         self.address = where.dial.url
+        dial = where.dial
+        here = process()
+        if dial.any_interface:
+            self._end(LinkError("unreachable", f"{dial}: name an address of the host to dial"))
+        elif dial.kind != "tcp" or is_number(dial.host) or dial.host == "localhost":
+            self._dial_number(dial, where.proc, self._seconds)
+        else:
+            here.start_thread(lambda: self._find(dial, where.proc), "monarch-names")
+
+    def _find(self, dial: Address, proc: int) -> None:
+        """Ask for the number of a name, which takes time, until there is one."""
+        from time import monotonic, sleep  # noqa: PLC0415 - names are rare
+
+        until = monotonic() + self._seconds
+        while True:
+            try:
+                found = resolve(dial)
+            except LinkError as error:
+                if monotonic() >= until or process().stopped:
+                    self._end(error)
+                    return
+                sleep(_NAME_PAUSE)
+            else:
+                self._dial_number(found, proc, max(until - monotonic(), 0.0))
+                return
+
+    def _dial_number(self, dial: Address, proc: int, seconds: float) -> None:
+        self.address = dial.url
+        if dial.off_host:
+            self.public = dial.url
         here = process()
 
         def done(peer: int, error: LinkError | None) -> None:
-            if error is None:
-                here.add_peer(peer, self.address)
-                self._found = peer
-            self._error = error
-            with self._lock:
-                self._ended.set()
-                waiting, self._waiting = self._waiting, []
-            named = None if error is None else self._named(error)
-            for function in waiting:
-                function(named)
+            if error is not None:
+                self._end(error)
+                return
+            here.add_peer(peer, self.address)
+            _attaching.setdefault(peer, []).append(self)
+            here.tell(peer, "host", None)
 
-        _gate(here).dial(where.dial, done, peer=where.proc, role=CLIENT, seconds=self._seconds)
+        _gate(here).dial(dial, done, peer=proc, role=CLIENT, seconds=seconds)
+
+    def _end(self, error: LinkError | None) -> None:
+        self._error = error
+        with self._lock:
+            self._ended.set()
+            waiting, self._waiting = self._waiting, []
+        named = None if error is None else self._named(error)
+        for function in waiting:
+            function(named)
+
+
+_attaching: dict[int, list[Attached]] = {}
+
+
+def _host_is(peer: int, told: dict[str, Any]) -> None:
+    for attached in _attaching.pop(peer, []):
+        attached.tell(peer, told)
+
+
+def _host_lost(peer: int) -> None:
+    for attached in _attaching.pop(peer, []):
+        attached.lost()
+
+
+def _listen(here: Process) -> None:
+    here.on("host_is", _host_is)
+    here.on_link_lost(_host_lost)
+
+
+def _differs(told: dict[str, Any], address: str) -> LinkError | None:
+    """What keeps this program from using a host, going by what the host says of itself."""
+    own = agent.version()
+    if told["version"] != own:
+        return LinkError(
+            "version",
+            f"{address} runs monarch {told['version'] or 'from a source tree'} and this program "
+            f"{own or 'one from a source tree'}: install the same release on both sides",
+        )
+    return None
+
+
+at_start(_listen)
 
 
 def end_host(host: HostRef, last: bool) -> Future[Any]:
@@ -226,19 +319,42 @@ def end_host(host: HostRef, last: bool) -> Future[Any]:
     return Pending(inbox, 1, settle, f"host {host.name} to end")
 
 
-def check_security(ca: Any, private_key: Any) -> None:
-    """Refuse certificates, which are not there yet.
+def use_security(ca: Any, private_key: Any) -> None:
+    """Take the certificates that the caller gave, for all links of this process.
 
     Raises:
-        UnsupportedAddressError: there are some.
+        LinkError: one of the two is missing, or a file cannot be read.
 
     """
-    if private_key is not None or ca != TRUST_ALL:
-        raise UnsupportedAddressError(
-            f'ca must be "{TRUST_ALL}" and private_key None: links by TLS are not in this release. '
-            "On one host every link proves that both ends hold the secret of this user, or that of "
-            "MONARCH_SECRET_FILE"
+    if ca == TRUST_ALL and private_key is None:
+        return
+    if ca == TRUST_ALL or private_key is None:
+        raise LinkError(
+            "certificate",
+            f'ca is "{TRUST_ALL}" and private_key None, or ca names the PEM file of the '
+            "authorities and private_key that of the certificate and its key",
         )
+    own = _file(private_key, "private_key")
+    # In the environment, since the processes of this host show the same.
+    for name, path in (("CA", _file(ca, "ca")), ("CERTIFICATE", own), ("KEY", own)):
+        os.environ[f"MONARCH_TLS_{name}"] = path
+
+
+def _file(given: Any, what: str) -> str:
+    """The path of a PEM file, made for bytes until this process ends."""
+    if not isinstance(given, bytes):
+        path = os.fspath(given)
+        if not os.access(path, os.R_OK):
+            raise LinkError("certificate", f"{what}: {path} cannot be read")
+        return str(path)
+    import atexit  # noqa: PLC0415 - most give none
+    import tempfile  # noqa: PLC0415 - as above
+
+    fd, made = tempfile.mkstemp(prefix="monarch-", suffix=".pem")
+    atexit.register(os.unlink, made)
+    with os.fdopen(fd, "wb") as file:
+        file.write(given)
+    return made
 
 
 def _gate(here: Any) -> Any:

@@ -10,7 +10,7 @@ from monarch._actor import process as processes
 from monarch._actor.future import Pending
 from monarch._actor.pickling import pack
 from monarch._actor.replies import OK
-from monarch._job.attach import check_security
+from monarch._job.attach import TRUST_ALL, use_security
 from monarch._link import secret
 from monarch._link.address import parse
 from monarch._link.handshake import HOST
@@ -18,11 +18,13 @@ from monarch._proc import agent
 
 if TYPE_CHECKING:
     import threading
+    from collections.abc import Callable
 
     from monarch._actor.future import Future
     from monarch._actor.process import Process
 
 ANYWHERE = "127.0.0.1"  # what hosts of a job listen on unless told
+_TOLD = ("name", "node", "pid", "version")
 _GRACE = 0.5  # seconds that processes of a client get to end when it frees the host
 
 
@@ -33,15 +35,17 @@ def run_worker_loop_forever(*, address: str, ca: Any, private_key: Any = None) -
     client finds the host free. SIGTERM ends it as a client's `shutdown()` does.
 
     Args:
-        address: `ipc://@name`, `ipc://path`, `unix:path` or `tcp://127.0.0.1:port`; `dial@bind` to
-            be dialled at another address than the one bound; `name@address` to have the proc id of
-            that name.
-        ca: "trust_all_connections"; nothing else is there before TLS is.
-        private_key: None, as long as there is no TLS.
+        address: `ipc://@name`, `ipc://path`, `unix:path` or `tcp://address:port`, where "*" is all
+            interfaces; `dial@bind` to be dialled at another address than the one bound;
+            `name@address` to have the proc id of that name. Off this host a secret has to be
+            given (`MONARCH_SECRET_FILE`).
+        ca: "trust_all_connections", or the authorities to believe, as in `attach_to_workers`.
+        private_key: with `ca`, a PEM file of the certificate and its key.
 
     Raises:
         AddressError: the address cannot be read or listened on; UnsupportedAddressError where it
             is of a kind that is not served.
+        SecretError: the address is off this host, and no secret was given.
         RuntimeError: this process serves as a host already.
 
     """
@@ -52,6 +56,21 @@ def run_worker_loop_forever(*, address: str, ca: Any, private_key: Any = None) -
 def run_worker_loop_until_shutdown(*, address: str, ca: Any, private_key: Any = None) -> None:
     """As `run_worker_loop_forever`, but return when the host was shut down."""
     service = _Service(address, ca, private_key)
+    with _on_terminate(service.ended):
+        service.ended.wait()
+    service.close()
+
+
+def serve(address: str, ready: Callable[[dict[str, Any]], object]) -> None:
+    """Serve until the host was shut down; `ready(what it is)` once it can be reached.
+
+    Raises:
+        AddressError, SecretError: as `run_worker_loop_forever`.
+
+    """
+    service = _Service(address, TRUST_ALL, None)
+    told = agent.described(service.here)
+    ready({"address": service.here.address, **{name: told[name] for name in _TOLD}})
     with _on_terminate(service.ended):
         service.ended.wait()
     service.close()
@@ -86,7 +105,7 @@ class _Service:
     def __init__(self, address: str, ca: Any, private_key: Any) -> None:
         import threading  # noqa: PLC0415 - as everything that waits
 
-        check_security(ca, private_key)
+        use_security(ca, private_key)
         where = parse(address)
         here = processes.running_process()
         if here is None:

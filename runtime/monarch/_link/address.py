@@ -1,8 +1,9 @@
 """Addresses of processes: what users write, and what sockets take.
 
-`ipc://@name` is an abstract Unix socket (Linux), `ipc://path` and `unix:path` one with a file,
-`tcp://host:port` loopback TCP. `dial@bind` gives a listener one address to bind and another to tell
-others; `name@address` gives the process that listens the proc id of that name.
+`ipc://@name` is an abstract Unix socket (Linux), `ipc://path` and `unix:path` one with a file.
+`tcp://host:port` is TCP: on loopback a plain socket, off this host a link of another kind (see
+`route`), as is `tls://host:port` everywhere. `dial@bind` gives a listener one address to bind and
+another to tell others; `name@address` gives the process that listens the proc id of that name.
 """
 
 from __future__ import annotations
@@ -17,17 +18,19 @@ _KNOWN = (
     "ipc:", "unix:", "tcp:", "tls:", "metatls:", "metatls-hostname:", "quic:", "metaquic:",
     "local:", "inproc:",
 )  # fmt: skip
-_FORMS = "ipc://@name, ipc://path, unix:path or tcp://127.0.0.1:port"
+_FORMS = "ipc://@name, ipc://path, unix:path or tcp://address:port"
+_ANY = {"*", "0.0.0.0", "::"}  # noqa: S104 - who listens there is told what it means
 
 
 class Address:
     """A socket address: `kind` is "unix" with a `path` ("@…": abstract), or "tcp".
 
-    `dial`, itself an address, is what others are told when it differs; `proc` is the proc id that
-    the process listening here takes, 0 where it takes any.
+    `off_host` says that links there are those between hosts: routed, and encrypted. `tunnel`: they
+    are although the host is loopback. `dial`, itself an address, is what others are told when it
+    differs; `proc` is the proc id that the process listening here takes, 0 where it takes any.
     """
 
-    __slots__ = ("dial", "host", "kind", "path", "port", "proc")
+    __slots__ = ("dial", "host", "kind", "path", "port", "proc", "tunnel")
 
     def __init__(
         self,
@@ -38,13 +41,25 @@ class Address:
         port: int = 0,
         proc: int = 0,
         dial: Address | None = None,
+        tunnel: bool = False,
     ) -> None:
         self.kind = kind
         self.path = path
         self.host = host
         self.port = port
         self.proc = proc
+        self.tunnel = tunnel
         self.dial = dial or self
+
+    @property
+    def off_host(self) -> bool:
+        """Whether links there are of the kind between hosts."""
+        return self.kind == "tcp" and (self.tunnel or not is_loopback(self.host))
+
+    @property
+    def any_interface(self) -> bool:
+        """Whether it stands for all interfaces: to listen on, not to dial."""
+        return self.host in _ANY
 
     @property
     def url(self) -> str:
@@ -52,7 +67,11 @@ class Address:
         if self.kind == "unix":
             return f"ipc://{self.path}"
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"tcp://{host}:{self.port}"
+        return f"{'tls' if self.tunnel else 'tcp'}://{host}:{self.port}"
+
+    def at(self, host: str, port: int) -> Address:
+        """The same with another host and port."""
+        return Address("tcp", host=host, port=port, proc=self.proc, tunnel=self.tunnel)
 
     def __str__(self) -> str:
         return self.url
@@ -73,8 +92,7 @@ def parse(text: str) -> Address:
 
     Raises:
         AddressError: it is none.
-        UnsupportedAddressError: it is one of a kind that is not served here: TLS, all interfaces,
-            a host other than this one.
+        UnsupportedAddressError: it is one of a kind that is not served here.
 
     """
     if not isinstance(text, str):
@@ -130,12 +148,11 @@ def _plain(part: str, text: str) -> Address:
         raise AddressError(f"{part!r}{where} is no address; write {_FORMS}")
     if scheme in {"ipc", "unix"}:
         return _unix(rest.removeprefix("//"), part, where)
-    if scheme == "tcp":
-        return _tcp(rest, part, where)
+    if scheme in {"tcp", "tls"}:
+        return _tcp(scheme, rest, part, where)
     raise _unsupported(
         part + where,
         {
-            "tls": "links by TLS are not in this release",
             "local": "a process reaches itself without an address",
             "inproc": "a process reaches itself without an address",
         }.get(scheme, f"{scheme} is of another system's own infrastructure"),
@@ -161,37 +178,50 @@ def _unix(path: str, part: str, where: str) -> Address:
     return Address("unix", path=path)
 
 
-def _tcp(rest: str, part: str, where: str) -> Address:
+def _tcp(scheme: str, rest: str, part: str, where: str) -> Address:
     body = rest.removeprefix("//")
     host, colon, digits = body.rpartition(":")
     if not rest.startswith("//") or not colon or not host or not _is_port(digits):
         raise AddressError(
-            f"{part!r}{where} is no TCP address; write tcp://127.0.0.1:port, the port 0 to 65535"
+            f"{part!r}{where} is no TCP address; write {scheme}://10.0.0.1:port, the port 0 to "
+            "65535"
         )
     bracketed = host.startswith("[") and host.endswith("]")
     if (":" in host) != bracketed:
-        raise AddressError(f"{part!r}{where}: an IPv6 address stands in brackets: tcp://[::1]:port")
+        raise AddressError(
+            f"{part!r}{where}: an IPv6 address stands in brackets: {scheme}://[fd00::1]:port"
+        )
     host = host.removeprefix("[").removesuffix("]")
-    if host in {"*", "0.0.0.0", "::"}:  # noqa: S104 - refused
-        raise _unsupported(
-            part + where,
-            "it listens on all interfaces, and links that leave this host need TLS, which is not "
-            "in this release; write tcp://127.0.0.1:port",
-        )
-    if not _is_loopback(host):
-        raise _unsupported(
-            part + where,
-            f"{host} is not this host's loopback, and links that leave this host need TLS, which "
-            "is not in this release; write tcp://127.0.0.1:port",
-        )
-    return Address("tcp", host=host, port=int(digits))
+    if not _is_host(host):
+        raise AddressError(f"{part!r}{where}: {host!r} is neither an address nor a host's name")
+    return Address("tcp", host=host, port=int(digits), tunnel=scheme == "tls")
 
 
 def _is_port(digits: str) -> bool:
     return digits.isascii() and digits.isdecimal() and len(digits) <= 5 and int(digits) < 65536
 
 
-def _is_loopback(host: str) -> bool:
+def _is_host(text: str) -> bool:
+    if text == "*" or is_number(text):
+        return True
+    return ":" not in text and text.replace("-", "").replace(".", "").replace("_", "").isalnum()
+
+
+def is_number(host: str) -> bool:
+    """Whether it is an IP address, and no name."""
+    import _socket  # noqa: PLC0415 - reading a Unix address does without
+
+    for family in (_socket.AF_INET, _socket.AF_INET6):
+        try:
+            _socket.inet_pton(family, host.partition("%")[0])
+        except (OSError, UnicodeError):
+            continue
+        return True
+    return False
+
+
+def is_loopback(host: str) -> bool:
+    """Whether it is a loopback address or "localhost"; no name service is asked."""
     if host in {"localhost", "::1"}:
         return True
     import _socket  # noqa: PLC0415 - reading a Unix address does without
@@ -199,14 +229,7 @@ def _is_loopback(host: str) -> bool:
     try:
         return _socket.inet_pton(_socket.AF_INET, host)[0] == 127
     except (OSError, UnicodeError):
-        pass
-    if host != _socket.gethostname():  # no name service is asked about others
         return False
-    try:
-        found = _socket.getaddrinfo(host, None, _socket.AF_INET, _socket.SOCK_STREAM)
-    except (OSError, UnicodeError):
-        return False
-    return bool(found) and all(str(entry[4][0]).startswith("127.") for entry in found)
 
 
 def _unsupported(what: str, why: str) -> UnsupportedAddressError:

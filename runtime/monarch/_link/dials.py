@@ -5,6 +5,7 @@ All of it runs on the gate's thread, which owns the sockets.
 
 from __future__ import annotations
 
+import _socket
 import errno
 import os
 import select
@@ -12,37 +13,47 @@ import sys
 import time
 
 from monarch._link import handshake, sockets
+from monarch._link.address import of_proc, parse
+from monarch._link.channel import Channel
 from monarch._link.handshake import HandshakeError
-from monarch._link.pending import (
-    LONGEST_PAUSE,
-    close,
-    foreign,
-    send,
-    try_send,
-    unreachable,
-)
+from monarch._link.pending import LONGEST_PAUSE, Dial, close, foreign, unreachable
 from monarch.errors import LinkError, SecretError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from monarch._link.pending import Dial, Identity
+    from monarch._link.pending import Identity
 
 NOTICE_SECONDS = 0.25  # after which it is asked whether who is dialled is there at all
-_FINAL = frozenset({"version", "secret", "channel", "identity", "role", "user", "malformed"})
+_FIND_SECONDS = 0.5  # to find a process of this host that is dialled from another
+_FINAL = frozenset(
+    {
+        *("version", "secret", "channel", "identity", "role", "user", "malformed"),
+        *("clear", "encrypted", "certificate"),
+    }
+)
+# Checks of a certificate that fail where the authority is another: its key follows from the secret.
+_OTHER_AUTHORITY = frozenset({2, 7, 18, 19, 20, 21})
 
 
 class Dials:
     """Links that are wanted.
 
-    `slow(peer)` is called once for a dial that nobody answers at first; it goes on meanwhile. A
-    dial ends in the functions it was given, at most one at a time for each peer.
+    `slow(peer)` is called once for a dial that nobody answers at first, `absent(peer)` for one to a
+    process of this host that does not listen; both go on meanwhile. A dial ends in the functions it
+    was given, at most one at a time for each peer.
     """
 
-    def __init__(self, identity: Identity, slow: Callable[[int], None] | None) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        slow: Callable[[int], None] | None,
+        absent: Callable[[int], None] | None,
+    ) -> None:
         self._identity = identity
         self._slow = slow
+        self._absent = absent
         self._dials: list[Dial] = []
         self.closed = False  # the process ends: nobody is told of faults any more
 
@@ -52,11 +63,24 @@ class Dials:
     def begin(self, dial: Dial) -> None:
         """Take up a dial; one to a peer that is dialled already joins the other."""
         same = next((d for d in self._dials if dial.peer and d.peer == dial.peer), None)
-        if same is not None:
-            same.done += dial.done
-            same.until = max(same.until, dial.until)
-        else:
+        if same is None:
             self._dials.append(dial)
+            return
+        same.done += dial.done
+        same.until = max(same.until, dial.until)
+        if dial.address.off_host and not same.address.off_host:  # it was found elsewhere meanwhile
+            same.address = dial.address
+            if same.channel is None:
+                same.end = 0.0
+
+    def find(self, peer: int, done: Callable[[bool], object]) -> None:
+        """Dial a process of this host; `done(whether it is there)`."""
+
+        def ended(_peer: int, error: LinkError | None) -> None:
+            done(error is None)
+
+        until = time.monotonic() + _FIND_SECONDS
+        self.begin(Dial(parse(of_proc(peer)), peer, self._identity.role, until, ended))
 
     def drop(self, peer: int) -> None:
         """Give up dialling a process that is known to be gone."""
@@ -65,13 +89,14 @@ class Dials:
 
     def trying(self, peer: int) -> bool:
         """Whether a socket of a dial to the peer is open."""
-        return any(d.peer == peer and d.sock is not None for d in self._dials)
+        return any(d.peer == peer and d.channel is not None for d in self._dials)
 
     def waits(self) -> Iterator[tuple[int, int, Dial]]:
         """The descriptors to poll, with the events and the dial of each."""
         for dial in self._dials:
-            if dial.sock is not None:
-                yield dial.sock.fileno(), select.POLLIN if dial.side else select.POLLOUT, dial
+            if dial.channel is not None:
+                reads = dial.side is not None or dial.shaking
+                yield dial.channel.fileno(), select.POLLIN if reads else select.POLLOUT, dial
 
     def ends(self) -> Iterator[float]:
         """When something is due, on the monotonic clock."""
@@ -80,13 +105,13 @@ class Dials:
 
     def expire(self, now: float) -> None:
         """End the tries that took too long."""
-        for dial in [d for d in self._dials if d.sock is not None and d.end <= now]:
+        for dial in [d for d in self._dials if d.channel is not None and d.end <= now]:
             self._retry(
                 dial,
                 LinkError(
                     "timeout",
                     f"{dial.address} did not answer within {handshake.SECONDS:g} s "
-                    "(is its process stopped?)",
+                    "(is its process stopped, or the network between cut?)",
                 ),
             )
 
@@ -98,15 +123,16 @@ class Dials:
     def knock(self) -> None:
         """Start the tries that are due."""
         now = time.monotonic()
-        for dial in [d for d in self._dials if d.sock is None and d.end <= now]:
+        for dial in [d for d in self._dials if d.channel is None and d.end <= now]:
             if dial.peer and self._identity.engine.has_link(dial.peer):
                 self._succeed(dial)
                 continue
             try:
-                dial.sock, error = sockets.connect(dial.address)
+                sock, error = sockets.connect(dial.address)
             except OSError as failed:
                 self._retry(dial, unreachable(dial.address, failed.errno or 0))
                 continue
+            dial.channel = Channel(sock)
             dial.end = now + handshake.SECONDS
             if error == 0:
                 self._greet(dial)
@@ -115,40 +141,33 @@ class Dials:
 
     def step(self, dial: Dial) -> None:
         """Go on with a try whose socket is ready."""
-        sock, side = dial.sock, dial.side
-        if sock is None:
+        channel = dial.channel
+        if channel is None:
             return
-        if side is None:
-            error = sockets.pending_error(sock)
+        if dial.side is None and not dial.shaking:
+            error = sockets.pending_error(channel.sock)
             if error:
                 self._retry(dial, unreachable(dial.address, error))
             else:
                 self._greet(dial)
             return
         try:
-            send(sock, side.feed(sock.recv(side.need)))
+            while dial.channel is channel:
+                self._step(dial, channel)  # TLS may hold more than the socket has
         except BlockingIOError:
             return
         except HandshakeError as error:
-            if error.farewell:
-                try_send(sock, error.farewell)
+            channel.say(error.farewell)
             named = LinkError(error.code, f"{dial.address}: {error}")
             if error.code in _FINAL:
                 self._fail(dial, named)
             else:
                 self._retry(dial, named)
-            return
+        except LinkError as error:
+            named = self._tls_error(dial, channel, error)
+            (self._fail if named.code in _FINAL else self._retry)(dial, named)
         except OSError as error:
             self._retry(dial, unreachable(dial.address, error.errno or 0))
-            return
-        if side.peer and not dial.peer:
-            dial.peer = side.peer
-        if self._identity.engine.has_link(dial.peer):
-            self._succeed(dial)
-        elif side.done:
-            dial.sock = None
-            self._identity.engine.add_link(side.peer, sock.detach())
-            self._succeed(dial)
 
     def end(self, dial: Dial, error: LinkError | None) -> None:
         """Tell who asked for the dial how it ended."""
@@ -159,27 +178,103 @@ class Dials:
                 if not self.closed:
                     sys.excepthook(type(raised), raised, raised.__traceback__)
 
+    def _step(self, dial: Dial, channel: Channel) -> None:
+        if dial.shaking:
+            self._shake(dial, channel)
+            return
+        side = dial.side
+        assert side is not None  # noqa: S101 - for the type checker
+        channel.send(side.feed(channel.recv(side.need)))
+        if side.peer and not dial.peer:
+            dial.peer = side.peer
+        if self._identity.engine.has_link(dial.peer):
+            self._succeed(dial)
+        elif side.done:
+            dial.channel = None
+            channel.give(self._identity.engine, side.peer)
+            self._succeed(dial)
+
     def _greet(self, dial: Dial) -> None:
-        """The socket is connected: begin the handshake."""
-        sock = dial.sock
-        assert sock is not None  # noqa: S101 - for the type checker
+        """The socket is connected: begin the handshake, or what comes before it off this host."""
+        channel = dial.channel
+        assert channel is not None  # noqa: S101 - for the type checker
         try:
-            uid = sockets.peer_uid(sock)
+            uid = sockets.peer_uid(channel.sock)
             if uid not in {None, os.geteuid()}:
                 self._fail(dial, foreign(dial.address, uid))
-                return
-            dial.side = handshake.Dialer(
-                self._identity.secret(),
-                self._identity.own,
-                sockets.channel(sock.getpeername()),
-                role=dial.role,
-                peer=dial.peer,
-            )
-            send(sock, dial.side.start())
+            elif dial.address.off_host:
+                self._set_out(dial, channel)
+            else:
+                self._begin(dial, channel, sockets.channel(channel.sock.getpeername()))
         except SecretError as error:
             self._fail(dial, LinkError("secret", f"{dial.address}: {error}"))
+        except LinkError as error:
+            self._fail(dial, LinkError(error.code, f"{dial.address}: {error}"))
         except OSError as error:
             self._retry(dial, unreachable(dial.address, error.errno or 0))
+
+    def _set_out(self, dial: Dial, channel: Channel) -> None:
+        """Say whom the connection is for; then go on with TLS."""
+        from monarch._link import encryption, route  # noqa: PLC0415 - off this host only
+
+        secret = self._identity.secret()
+        secret.check_given(dial.address)
+        mode = encryption.mode()
+        channel.send(route.route(dial.peer, mode))
+        if mode == encryption.PLAIN:
+            self._begin(dial, channel, handshake.IN_THE_CLEAR)
+            return
+        from monarch._core import TlsStream  # noqa: PLC0415 - as above
+
+        own = sockets.plain_host(channel.sock.getsockname()[0])
+        context = encryption.context(secret, [own])
+        host = "" if dial.address.tunnel else dial.address.host
+        channel.tls = TlsStream(context, channel.fileno(), False, host)
+        dial.shaking = True
+        if channel.tls.handshake() == "done":  # the answer was that quick
+            dial.shaking = False
+            self._begin(dial, channel, channel.tls.binding())
+
+    def _shake(self, dial: Dial, channel: Channel) -> None:
+        from monarch._link.route import refused  # noqa: PLC0415 - off this host only
+
+        tls = channel.tls
+        assert tls is not None  # noqa: S101 - for the type checker
+        first = channel.sock.recv(8, _socket.MSG_PEEK)
+        if not first:
+            raise ConnectionResetError(errno.ECONNRESET, "")
+        refusal = refused(first) if len(first) == 8 else None
+        if refusal is not None:
+            raise refusal
+        if tls.handshake() != "done":
+            raise BlockingIOError
+        dial.shaking = False
+        self._begin(dial, channel, tls.binding())
+
+    def _begin(self, dial: Dial, channel: Channel, binding: bytes) -> None:
+        dial.side = handshake.Dialer(
+            self._identity.secret(), self._identity.own, binding, role=dial.role, peer=dial.peer
+        )
+        channel.send(dial.side.start())
+
+    def _tls_error(self, dial: Dial, channel: Channel, error: LinkError) -> LinkError:
+        from monarch._link import encryption  # noqa: PLC0415 - off this host only
+
+        number = 0 if channel.tls is None else channel.tls.verified
+        text = str(error)
+        if number in _OTHER_AUTHORITY and encryption.derived():
+            return LinkError(
+                "secret",
+                f"{dial.address}: the other side holds another secret than this process, which has "
+                f"that of {self._identity.secret().source} (its certificate: {text})",
+            )
+        if number:
+            return LinkError("certificate", f"{dial.address}: its certificate is refused: {text}")
+        if "alert" in text or "certificate" in text:
+            return LinkError(
+                "certificate", f"{dial.address}: it refuses the certificate of this process: {text}"
+            )
+        return LinkError("tls", f"{dial.address}: no TLS could be begun: {text}")
 
     def _retry(self, dial: Dial, error: LinkError) -> None:
         now = time.monotonic()
@@ -187,6 +282,10 @@ class Dials:
             self._fail(dial, error)
             return
         close(dial)
+        if not dial.absent and not dial.address.off_host and error.code == "unreachable":
+            dial.absent = True
+            if self._absent is not None and dial.peer:
+                self._absent(dial.peer)
         if not dial.noticed and now - dial.began > NOTICE_SECONDS:
             dial.noticed = True
             if self._slow is not None and dial.peer:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from monarch._link.pending import Done, Engine
     from monarch._link.secret import Secret
 
+    Handed = tuple[int, tuple[str, ...]]
+
     class Watch(Protocol):
         """Calls the handler once, when the descriptor is readable."""
 
@@ -41,7 +43,8 @@ DIAL_SECONDS = 30.0
 class Gate:
     """Listens and dials for the process `own`.
 
-    `slow(peer)` is called once for a dial that nobody answers at first; it goes on meanwhile.
+    `slow(peer)` is called once for a dial that nobody answers at first, `absent(peer)` for one to a
+    process that does not listen on this host; both go on meanwhile.
     `linked(peer, role)` is called once the engine has a link that the peer asked for. A dial ends
     in the `done(peer, error)` it was given. All of these run on the gate's thread.
     """
@@ -58,6 +61,7 @@ class Gate:
         roles: frozenset[int] = frozenset({PROC, CLIENT, HOST}),
         linked: Callable[[int, int], None] | None = None,
         slow: Callable[[int], None] | None = None,
+        absent: Callable[[int], None] | None = None,
     ) -> None:
         self._watch = watch
         self._unwatch = unwatch
@@ -66,9 +70,9 @@ class Gate:
         self._thread: Thread | None = None
         self._wake = os.pipe()  # made before descriptors can run out
         self._closed = False
-        self._asked: list[Door | Dial | int] = []  # from other threads; an int: forget that peer
+        self._asked: list[Door | Dial | int | Handed] = []  # an int: forget that peer
         self._identity = Identity(engine, own, secret, role)
-        self._dials = Dials(self._identity, slow)
+        self._dials = Dials(self._identity, slow, absent)
         self._guests = Guests(self._identity, roles, self._await, linked, self._dials)
 
     @property
@@ -80,18 +84,36 @@ class Gate:
     def role(self, role: int) -> None:
         self._identity.role = role
 
+    @property
+    def public(self) -> str:
+        """Where other hosts reach the processes of this one; empty where they do not."""
+        return self._identity.public
+
+    @public.setter
+    def public(self, url: str) -> None:
+        self._identity.public = url
+
     def listen(self, address: Address) -> Address:
         """Listen there as well; the address with its port filled in.
 
         Raises:
             AddressError: the address cannot be listened on.
+            SecretError: it is off this host, and no secret was given.
 
         """
+        if address.off_host:
+            self._identity.secret().check_given(address)
         sock, bound = sockets.listen(address)
         door = Door(sock, bound)
         self._doors.append(door)
         self._await(door)
+        if bound.off_host and not bound.dial.any_interface:
+            self._identity.public = bound.dial.url
         return bound
+
+    def take_over(self, fd: int, hosts: bytes) -> None:
+        """Go on with a connection from another host that its listener handed over."""
+        self._ask((fd, tuple(hosts.decode().splitlines())))
 
     def dial(
         self,
@@ -162,7 +184,7 @@ class Gate:
     def _await(self, door: Door) -> None:
         self._watch(door.sock.fileno(), lambda: self._ask(door))
 
-    def _ask(self, what: Door | Dial | int) -> None:
+    def _ask(self, what: Door | Dial | int | Handed) -> None:
         with self._lock:
             closed = self._closed
             if not closed:
@@ -176,6 +198,8 @@ class Gate:
                     os.write(self._wake[1], b"\0")
         if closed and isinstance(what, Dial):
             self._dials.end(what, LinkError("closed", "this process is ending"))
+        elif closed and isinstance(what, tuple):
+            os.close(what[0])
 
     # What follows runs on the gate's thread.
 
@@ -207,6 +231,8 @@ class Gate:
                 self._guests.knocked(what)
             elif isinstance(what, Dial):
                 self._dials.begin(what)
+            elif isinstance(what, tuple):
+                self._guests.take_over(*what)
             else:
                 self._dials.drop(what)
         if closed:

@@ -5,13 +5,15 @@ All of it runs on the gate's thread, which owns the sockets.
 
 from __future__ import annotations
 
+import _socket
 import errno
 import os
 import time
 
 from monarch._link import handshake, sockets
+from monarch._link.channel import Channel
 from monarch._link.handshake import HandshakeError
-from monarch._link.pending import LONGEST_PAUSE, Guest, send
+from monarch._link.pending import LONGEST_PAUSE, Guest
 from monarch.errors import SecretError
 
 TYPE_CHECKING = False
@@ -71,29 +73,35 @@ class Guests:
                 if error.errno in _SCARCE:
                     return
                 continue  # the connection is gone already
+            channel = Channel(sock)
             if sockets.peer_uid(sock) not in {None, os.geteuid()}:
-                send(sock, handshake.refusal("user"))
-                sock.close()
+                channel.say(handshake.refusal("user"))
+                channel.close()
                 continue
-            try:
-                held = self._identity.secret()
-            except SecretError as error:
-                sock.close()
-                self._tell_once(f"monarch: no process can link to this one: {error}")
+            guest = Guest(channel, time.monotonic() + handshake.SECONDS)
+            if door.address.off_host:
+                guest.route = b""
+                guest.hosts = (door.address.dial.host,)
+            elif not self._greet(guest, sockets.channel(sock.getsockname())):
                 continue
-            side = handshake.Listener(
-                held,
-                self._identity.own,
-                sockets.channel(sock.getsockname()),
-                role=self._identity.role,
-                roles=self._roles,
-            )
-            end = time.monotonic() + handshake.SECONDS
-            self._guests[sock.fileno()] = Guest(sock, side, end)
+            self._guests[channel.fileno()] = guest
+
+    def take_over(self, fd: int, hosts: tuple[str, ...]) -> None:
+        """Go on with a connection that came to this host, for this process."""
+        guest = Guest(Channel(_socket.socket(fileno=fd)), time.monotonic() + handshake.SECONDS)
+        guest.channel.sock.setblocking(False)
+        guest.hosts = hosts
+        self._guests[fd] = guest
+        try:
+            self._let_in(guest)
+        except (OSError, SecretError):
+            self._turn_away(guest, b"")
 
     def waits(self) -> Iterator[tuple[int, Guest]]:
         """The descriptors to read, each with its guest."""
-        yield from self._guests.items()
+        for number, guest in self._guests.items():
+            if not guest.waits:
+                yield number, guest
 
     def ends(self, now: float) -> Iterator[float]:
         """When something is due, on the monotonic clock."""
@@ -105,17 +113,24 @@ class Guests:
     def step(self, guest: Guest) -> None:
         """Read what the guest sent; decide when it has proven that it knows the secret."""
         try:
-            send(guest.sock, guest.side.feed(guest.sock.recv(guest.side.need)))
+            while self._guests.get(guest.channel.fileno()) is guest and not guest.waits:
+                self._step(guest)  # TLS may hold more than the socket has
         except BlockingIOError:
             return
         except HandshakeError as error:
             self._turn_away(guest, error.farewell)
-            return
-        except OSError:
+        except (OSError, SecretError):  # also what TLS says of it, which the other side knows
             self._turn_away(guest, b"")
-            return
-        if guest.side.proven:
-            self._decide(guest)
+
+    def _step(self, guest: Guest) -> None:
+        if guest.route is not None:
+            self._read_route(guest, guest.route)
+        elif guest.shaking:
+            self._shake(guest)
+        elif guest.side is not None:
+            guest.channel.send(guest.side.feed(guest.channel.recv(guest.side.need)))
+            if guest.side.proven:
+                self._decide(guest, guest.side)
 
     def expire(self, now: float) -> None:
         """Turn away who took too long."""
@@ -127,30 +142,109 @@ class Guests:
         for guest in list(self._guests.values()):
             self._turn_away(guest, b"")
 
-    def _decide(self, guest: Guest) -> None:
-        peer = guest.side.peer
+    # From another host.
+
+    def _read_route(self, guest: Guest, before: bytes) -> None:
+        from monarch._link import encryption, route  # noqa: PLC0415 - off this host only
+
+        data = guest.channel.recv(route.SIZE - len(before))
+        if not data:
+            raise HandshakeError("closed", "the peer closed the connection")
+        guest.route = before + data
+        if len(guest.route) < route.SIZE:
+            start = guest.route[: len(handshake.MAGIC)]
+            if not handshake.MAGIC.startswith(start):
+                raise HandshakeError("malformed", "who dialled is no process of monarch")
+            return
+        wanted = route.read(guest.route, encryption.mode())
+        guest.route = None
+        if wanted in {0, self._identity.own}:
+            self._let_in(guest)
+        elif self._identity.engine.has_link(wanted):
+            self._pass_on(guest, wanted)
+        else:
+            guest.waits = True
+            self._dials.find(wanted, lambda found: self._found(guest, wanted, found=found))
+
+    def _found(self, guest: Guest, wanted: int, *, found: bool) -> None:
+        """A process of this host that a guest is for has been sought."""
+        if self._guests.get(guest.channel.fileno()) is not guest:
+            return  # it has given up
+        if found:
+            self._pass_on(guest, wanted)
+        else:
+            self._turn_away(guest, handshake.refusal("gone"))
+
+    def _pass_on(self, guest: Guest, wanted: int) -> None:
+        from monarch.errors import FrameError  # noqa: PLC0415 - off this host only
+
+        number = guest.channel.fileno()
+        hosts = "\n".join(guest.hosts).encode()
+        del self._guests[number]
+        try:
+            self._identity.engine.hand_over(wanted, os.dup(number), hosts)
+        except FrameError:
+            guest.channel.say(handshake.refusal("gone"))
+        guest.channel.close()
+
+    def _let_in(self, guest: Guest) -> None:
+        """It is for this process."""
+        from monarch._link import encryption  # noqa: PLC0415 - off this host only
+
+        channel = guest.channel
+        if encryption.mode() == encryption.PLAIN:
+            self._greet(guest, handshake.IN_THE_CLEAR)
+            return
+        from monarch._core import TlsStream  # noqa: PLC0415 - as above
+
+        hosts = {*guest.hosts, sockets.plain_host(channel.sock.getsockname()[0])}
+        named = [host for host in hosts if host not in {"*", "0.0.0.0", "::"}]  # noqa: S104 - left out
+        context = encryption.context(self._identity.secret(), named)
+        channel.tls = TlsStream(context, channel.fileno(), True)
+        guest.shaking = True
+
+    def _shake(self, guest: Guest) -> None:
+        tls = guest.channel.tls
+        assert tls is not None  # noqa: S101 - for the type checker
+        if tls.handshake() != "done":
+            raise BlockingIOError
+        guest.shaking = False
+        self._greet(guest, tls.binding())
+
+    # The handshake of all links.
+
+    def _greet(self, guest: Guest, channel: bytes) -> bool:
+        """Begin the handshake; False where it cannot be, and the guest is gone."""
+        try:
+            held = self._identity.secret()
+        except SecretError as error:
+            self._guests.pop(guest.channel.fileno(), None)
+            guest.channel.close()
+            self._tell_once(f"monarch: no process can link to this one: {error}")
+            return False
+        guest.side = handshake.Listener(
+            held, self._identity.own, channel, role=self._identity.role, roles=self._roles
+        )
+        return True
+
+    def _decide(self, guest: Guest, side: handshake.Listener) -> None:
+        peer = side.peer
         engine = self._identity.engine
         if engine.has_link(peer) or (self._identity.own < peer and self._dials.trying(peer)):
             self._turn_away(guest, handshake.refusal("duplicate"))
             return
-        try:
-            send(guest.sock, guest.side.accept())
-        except OSError:
-            self._turn_away(guest, b"")
-            return
-        del self._guests[guest.sock.fileno()]
-        engine.add_link(peer, guest.sock.detach())
+        guest.channel.send(side.accept())
+        del self._guests[guest.channel.fileno()]
+        if guest.hosts and not self._identity.public:
+            self._identity.public = sockets.local_url(guest.channel.sock)
+        guest.channel.give(engine, peer)
         if self._linked is not None:
-            self._linked(peer, guest.side.peer_role)
+            self._linked(peer, side.peer_role)
 
     def _turn_away(self, guest: Guest, farewell: bytes) -> None:
-        del self._guests[guest.sock.fileno()]
-        try:
-            send(guest.sock, farewell)
-        except OSError:
-            pass
-        finally:
-            guest.sock.close()
+        del self._guests[guest.channel.fileno()]
+        guest.channel.say(farewell)
+        guest.channel.close()
 
     def _tell_once(self, text: str) -> None:
         if not self._told:

@@ -35,7 +35,8 @@ BUFFER = 88  # bytes of a peer that are ever held before it has authenticated
 PROC, CLIENT, HOST = 1, 2, 3
 ROLES = {PROC: "proc", CLIENT: "client", HOST: "host agent"}
 
-_MAGIC = b"MNRL"
+MAGIC = b"MNRL"
+IN_THE_CLEAR = b"between hosts, in the clear"  # the channel where nothing tells connections apart
 _HEAD = struct.Struct("!4sHBB")
 _HELLO = struct.Struct("!4sHBBQQ32s32s")  # head, own id, wanted id (0: any), nonce, channel
 _CHALLENGE = struct.Struct("!4sHBBQQ32s32s")  # head, own id, the dialer's id, nonce, proof
@@ -57,6 +58,9 @@ REASONS = {
     7: ("duplicate", "has a link to this process already, or is making one"),
     8: ("full", "takes no more links"),
     9: ("user", "belongs to another user"),
+    10: ("clear", "takes encrypted links only, and this process was told to do without"),
+    11: ("encrypted", "was told to do without encryption, unlike this process"),
+    12: ("gone", "knows no such process on its host"),
 }
 _NUMBERS = {name: number for number, (name, _) in REASONS.items()}
 
@@ -72,7 +76,7 @@ class HandshakeError(LinkError):
 
 def refusal(code: str) -> bytes:
     """The message that refuses a peer, before or during the handshake."""
-    return _HEAD.pack(_MAGIC, VERSION, _KIND_REFUSE, _NUMBERS[code])
+    return _HEAD.pack(MAGIC, VERSION, _KIND_REFUSE, _NUMBERS[code])
 
 
 class _Side:
@@ -137,7 +141,7 @@ class _Side:
 
     def _head(self) -> None:
         magic, version, kind, last = _HEAD.unpack(self._buffer)
-        if magic != _MAGIC:
+        if magic != MAGIC:
             raise HandshakeError("malformed", "what answers is no process of monarch")
         if kind == _KIND_REFUSE:
             code, text = REASONS.get(last, ("malformed", f"refused for reason {last}"))
@@ -201,7 +205,7 @@ class Dialer(_Side):
 
     def start(self) -> bytes:
         self._hello = _HELLO.pack(
-            _MAGIC, VERSION, _KIND_HELLO, self.role, self.own, self.peer, self._nonce, self._channel
+            MAGIC, VERSION, _KIND_HELLO, self.role, self.own, self.peer, self._nonce, self._channel
         )
         return self._hello
 
@@ -225,7 +229,7 @@ class Dialer(_Side):
         self.peer, self.peer_role = peer, role
         self._challenge = message
         self._size = _SEALED
-        head = _HEAD.pack(_MAGIC, VERSION, _KIND_PROOF, self.role)
+        head = _HEAD.pack(MAGIC, VERSION, _KIND_PROOF, self.role)
         return head + self._secret.mac(_DIALER, self._hello, message, head)
 
 
@@ -261,7 +265,7 @@ class Listener(_Side):
         if not self.proven:
             raise RuntimeError("a peer is accepted once it has proven itself, not before")
         self.done = True
-        head = _HEAD.pack(_MAGIC, VERSION, _KIND_ACCEPT, self.role)
+        head = _HEAD.pack(MAGIC, VERSION, _KIND_ACCEPT, self.role)
         return head + self._secret.mac(_DECISION, self._hello, self._challenge, head)
 
     def _kind(self) -> int:
@@ -283,7 +287,7 @@ class Listener(_Side):
         self.peer, self.peer_role = peer, role
         self._hello = message
         head = _CHALLENGE.pack(
-            _MAGIC, VERSION, _KIND_CHALLENGE, self.role, self.own, peer, self._nonce, b""
+            MAGIC, VERSION, _KIND_CHALLENGE, self.role, self.own, peer, self._nonce, b""
         )[:-32]
         self._challenge = head + self._secret.mac(_LISTENER, message, head)
         self._size = _SEALED

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import time
 
@@ -14,14 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Protocol
 
+    from monarch._core import TlsStream
     from monarch._link import handshake
     from monarch._link.address import Address
+    from monarch._link.channel import Channel
     from monarch._link.secret import Secret
 
     class Engine(Protocol):
         """What the gate asks of the engine, from any thread."""
 
-        def add_link(self, peer: int, fd: int) -> None: ...
+        def add_link(self, peer: int, fd: int, tls: TlsStream | None = ...) -> None: ...
+        def hand_over(self, peer: int, fd: int, data: bytes) -> None: ...
         def has_link(self, peer: int) -> bool: ...
 
     Done = Callable[[int, LinkError | None], None]
@@ -30,15 +32,19 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1  # seconds between two tries to reach a 
 
 
 class Identity:
-    """Who a process is in its links: its id, its role in them, the secret it holds."""
+    """Who a process is in its links: its id, its role in them, the secret it holds.
 
-    __slots__ = ("engine", "own", "role", "secret")
+    `public` is where other hosts reach the processes of this one, empty where they do not.
+    """
+
+    __slots__ = ("engine", "own", "public", "role", "secret")
 
     def __init__(self, engine: Engine, own: int, secret: Callable[[], Secret], role: int) -> None:
         self.engine = engine
         self.own = own
         self.secret = secret
         self.role = role
+        self.public = ""
 
 
 class Door:
@@ -52,30 +58,43 @@ class Door:
 
 
 class Guest:
-    """A connection that came in and has not authenticated yet."""
+    """A connection that came in and has not authenticated yet.
 
-    __slots__ = ("end", "side", "sock")
+    One from another host says first whom it is `for_whom`: `route` holds what it has said of that.
+    Then it may go on with TLS, which is `shaking` hands, and `side` comes last. `waits` for the
+    process that it is for. `hosts` are the names that this host goes by.
+    """
 
-    def __init__(self, sock: socket, side: handshake.Listener, end: float) -> None:
-        self.sock = sock
-        self.side = side
+    __slots__ = ("channel", "end", "hosts", "route", "shaking", "side", "waits")
+
+    def __init__(self, channel: Channel, end: float) -> None:
+        self.channel = channel
         self.end = end
+        self.side: handshake.Listener | None = None
+        self.route: bytes | None = None
+        self.shaking = self.waits = False
+        self.hosts: tuple[str, ...] = ()
 
 
 class Dial:
-    """A link that is wanted. `sock` is None between two tries; `side` while it connects."""
+    """A link that is wanted.
+
+    `channel` is None between two tries; `shaking` while TLS begins; `side` is None until then.
+    """
 
     __slots__ = (
+        "absent",
         "address",
         "began",
+        "channel",
         "done",
         "end",
         "noticed",
         "pause",
         "peer",
         "role",
+        "shaking",
         "side",
-        "sock",
         "until",
     )
 
@@ -85,31 +104,21 @@ class Dial:
         self.role = role
         self.until = until  # when to give up
         self.done = [done]
-        self.sock: socket | None = None
+        self.channel: Channel | None = None
         self.side: handshake.Dialer | None = None
+        self.shaking = False
         self.end = 0.0  # when this try ends, or the next one starts
         self.pause = FIRST_PAUSE
         self.began = time.monotonic()
         self.noticed = False  # that it takes long
-
-
-def send(sock: socket, data: bytes) -> None:
-    """Send a message of the handshake whole: it is far smaller than the buffer of a new socket."""
-    if data and sock.send(data) != len(data):
-        raise OSError(errno.ENOBUFS, "the peer does not read")
-
-
-def try_send(sock: socket, data: bytes) -> None:
-    try:
-        send(sock, data)
-    except OSError:
-        return
+        self.absent = False  # nobody listens there
 
 
 def close(dial: Dial) -> None:
-    if dial.sock is not None:
-        dial.sock.close()
-    dial.sock = dial.side = None
+    if dial.channel is not None:
+        dial.channel.close()
+    dial.channel = dial.side = None
+    dial.shaking = False
 
 
 def unreachable(address: Address, number: int) -> LinkError:

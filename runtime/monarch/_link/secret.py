@@ -29,9 +29,9 @@ _current: Secret | None = None
 class Secret:
     """A key that cannot be printed, compared in the open, copied or pickled."""
 
-    __slots__ = ("_key", "source")
+    __slots__ = ("_key", "given", "source")
 
-    def __init__(self, key: bytes, source: str) -> None:
+    def __init__(self, key: bytes, source: str, *, given: bool = True) -> None:
         if not SIZE <= len(key) <= LIMIT:
             raise SecretError(
                 f"{source} holds {len(key)} bytes; a secret has {SIZE} to {LIMIT} random bytes "
@@ -39,6 +39,21 @@ class Secret:
             )
         self._key = key
         self.source = source
+        self.given = given  # by the user or a parent; else it is what all of this user's have
+
+    def check_given(self, address: object) -> None:
+        """Refuse links off this host by a secret that nobody has chosen for them.
+
+        Raises:
+            SecretError: it is the one that every process of this user has.
+
+        """
+        if not self.given:
+            raise SecretError(
+                f"{address} is off this host, where a secret has to be given: the same file of "
+                f"{SIZE} random bytes on each host (head -c {SIZE} /dev/urandom > FILE; chmod 600 "
+                f"FILE), named by {FILE_VARIABLE} or --secret-file"
+            )
 
     def mac(self, *parts: bytes) -> bytes:
         """HMAC-SHA-256 of the joined parts, 32 bytes."""
@@ -169,7 +184,7 @@ def _read_own(path: str) -> Secret | None:
         raise SecretError(f"the secret {path} is a symbolic link; remove it") from None
     try:
         _check_folder(path.rpartition("/")[0])
-        return _checked(descriptor, path, {os.geteuid()})
+        return _checked(descriptor, path, {os.geteuid()}, given=False)
     finally:
         os.close(descriptor)
 
@@ -198,12 +213,12 @@ def _make(path: str) -> Secret:
         finally:
             os.close(descriptor)
         os.rename(temporary, path)  # noqa: PTH104 - as above
-        return Secret(key, path)
+        return Secret(key, path, given=False)
     finally:
         os.close(lock)
 
 
-def _checked(descriptor: int, path: str, owners: set[int]) -> Secret:
+def _checked(descriptor: int, path: str, owners: set[int], *, given: bool = True) -> Secret:
     found = os.fstat(descriptor)
     mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISREG(found.st_mode):
@@ -218,7 +233,7 @@ def _checked(descriptor: int, path: str, owners: set[int]) -> Secret:
             f"the secret {path} has mode {mode:04o}, so that others may read or change it; make a "
             f"new one and keep it at 0600 (chmod 600 {path})"
         )
-    return Secret(_drain(descriptor), path)
+    return Secret(_drain(descriptor), path, given=given)
 
 
 def _check_folder(folder: str) -> None:

@@ -9,8 +9,8 @@ import stat
 import struct
 import sys
 
-from monarch._link.address import Address
-from monarch.errors import AddressError
+from monarch._link.address import Address, is_loopback, is_number
+from monarch.errors import AddressError, LinkError
 
 _BACKLOG = 128
 
@@ -22,6 +22,7 @@ def listen(address: Address) -> tuple[_socket.socket, Address]:
         AddressError: something listens there already, or the system refuses the address.
 
     """
+    address = _to_bind(address)
     family = _family(address)
     made = _socket.socket(family, _socket.SOCK_STREAM | getattr(_socket, "SOCK_CLOEXEC", 0))
     try:
@@ -30,6 +31,8 @@ def listen(address: Address) -> tuple[_socket.socket, Address]:
             _bind_unix(made, address)
         else:
             made.setsockopt(_socket.SOL_SOCKET, _socket.SO_REUSEADDR, 1)
+            if family == _socket.AF_INET6 and address.host != "::":
+                made.setsockopt(_socket.IPPROTO_IPV6, _socket.IPV6_V6ONLY, 1)
             made.bind((address.host, address.port))
         made.listen(_BACKLOG)
     except OSError as error:
@@ -40,12 +43,36 @@ def listen(address: Address) -> tuple[_socket.socket, Address]:
         raise
     if family == _socket.AF_UNIX:
         return made, address
-    bound = Address(
-        "tcp", host=address.host, port=made.getsockname()[1], proc=address.proc, dial=address.dial
-    )
-    if address.dial is address:
-        bound.dial = bound
+    port = made.getsockname()[1]
+    bound = address.at(address.host, port)
+    if address.dial is not address:
+        told = address.dial
+        bound.dial = told.at(told.host, told.port or port) if told.kind == "tcp" else told
     return made, bound
+
+
+def resolve(address: Address) -> Address:
+    """The same address with a number for its host; asks the system's name service, which may take
+    seconds.
+
+    Raises:
+        LinkError: the name is not known.
+
+    """
+    if address.kind != "tcp" or is_number(address.host):
+        return address
+    return address.at(_numbers(address)[0], address.port)
+
+
+def local_url(connection: _socket.socket) -> str:
+    """The address of this end, as others can dial it."""
+    name = connection.getsockname()
+    return Address("tcp", host=plain_host(name[0]), port=name[1]).url
+
+
+def plain_host(host: str) -> str:
+    """An address as it is written; IPv4 that came through an IPv6 socket as IPv4."""
+    return host.removeprefix("::ffff:") if "." in host else host
 
 
 def connect(address: Address) -> tuple[_socket.socket, int]:
@@ -102,6 +129,51 @@ def remove(listener: _socket.socket, address: Address) -> None:
             os.unlink(address.path)  # noqa: PTH108 - pathlib costs start-up time
         except FileNotFoundError:
             return
+
+
+def _to_bind(address: Address) -> Address:
+    """The address with a number; a name of this host that others cannot use is refused."""
+    if address.host == "*":
+        found = address.at("::" if _has_ipv6() else "0.0.0.0", address.port)  # noqa: S104 - asked for
+        found.dial = address.dial if address.dial is not address else found
+        return found
+    if address.kind != "tcp" or is_number(address.host) or address.host == "localhost":
+        return address
+    try:
+        numbers = _numbers(address)
+    except LinkError as error:
+        raise AddressError(str(error)) from None
+    away = [number for number in numbers if not is_loopback(number)]
+    if not away:
+        raise AddressError(
+            f"{address}: the name {address.host} means {numbers[0]} on this host, which no other "
+            f"host reaches; give the address of an interface (tcp://10.0.0.1:{address.port}), or "
+            f"tcp://localhost:{address.port} for this host alone"
+        )
+    found = address.at(away[0], address.port)
+    found.dial = address.dial if address.dial is not address else found
+    return found
+
+
+def _has_ipv6() -> bool:
+    try:
+        _socket.socket(_socket.AF_INET6, _socket.SOCK_STREAM).close()
+    except OSError:
+        return False
+    return True
+
+
+def _numbers(address: Address) -> list[str]:
+    """What a name stands for, IPv4 first."""
+    try:
+        found = _socket.getaddrinfo(address.host, address.port, 0, _socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise LinkError(
+            "unreachable", f"{address}: the name {address.host} is not known here: {reason}"
+        ) from None
+    numbers = dict.fromkeys(str(entry[4][0]) for entry in found)
+    return sorted(numbers, key=lambda number: ":" in number)
 
 
 def _family(address: Address) -> int:

@@ -8,6 +8,7 @@ from monarch._actor.process import process
 from monarch._mesh import spawning
 from monarch._mesh.proc_mesh import ProcMesh
 from monarch._proc import agent
+from monarch._proc.finding import published
 from monarch._shape import MeshTrait, Region, Shape, Slice
 
 TYPE_CHECKING = False
@@ -32,16 +33,20 @@ class HostRef:
         address: where it listens; empty where the id tells.
         name: the name of the machine.
         node: the host's id in its job, empty without one.
+        public: where other hosts reach its processes; empty where they do not.
 
     """
 
-    __slots__ = ("address", "name", "node", "proc")
+    __slots__ = ("address", "name", "node", "proc", "public")
 
-    def __init__(self, proc: int, address: str = "", name: str = "", node: str = "") -> None:
+    def __init__(
+        self, proc: int, address: str = "", name: str = "", node: str = "", public: str = ""
+    ) -> None:
         self.proc = proc
         self.address = address
         self.name = name
         self.node = node
+        self.public = public
 
     def known(self) -> bool:
         """Whether `proc` is known without waiting for it."""
@@ -50,10 +55,11 @@ class HostRef:
     def reached(self) -> Future[Any]:
         """A future that is done once the host has answered."""
         here = process()
-        return Done(None) if self.proc == here.id else here.asking(self.proc, "host", None)
+        return Done(None) if self.proc == here.id else here.asking(self.proc, "ready", None)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return HostRef, (self.proc, self.address, self.name, self.node)
+        public = published(process(), self.public)
+        return HostRef, (self.proc, self.address or public, self.name, self.node, public)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostRef) and self.proc == other.proc

@@ -9,6 +9,7 @@ from __future__ import annotations
 from _weakref import ref as weak
 
 from monarch._actor.process import at_start, process
+from monarch._proc.finding import published
 from monarch._shape import Shape
 
 TYPE_CHECKING = False
@@ -70,6 +71,13 @@ class ProcRef:
         self.address = address
         self.host = host
         self.incarnation = incarnation
+
+    def as_told(self) -> ProcRef:
+        """The same with the address that a process of another host needs, where there is one."""
+        address = published(process(), self.address)
+        if address == self.address:
+            return self
+        return ProcRef(self.id, self.rank, address, self.host, self.incarnation)
 
     def __reduce__(self) -> tuple[object, ...]:
         return ProcRef, (self.id, self.rank, self.address, self.host, self.incarnation)
@@ -251,7 +259,7 @@ class Placement:
     def told(self, shape: Shape) -> tuple[Any, ...]:
         """What `placement` takes to find or make it elsewhere, for handles of some ranks."""
         refs = self.refs
-        some = {rank: refs[rank] for rank in shape.ranks()}
+        some = {rank: refs[rank].as_told() for rank in shape.ranks()}
         return self.id, self.name, self.extent, self.owner, some
 
     def __repr__(self) -> str:
@@ -352,7 +360,7 @@ def _held(peer: int, mesh: int) -> dict[int, ProcRef] | None:
 
 def news(placement: Placement, ranks: Iterable[int]) -> tuple[Any, ...]:
     """Where some ranks of a mesh are now, as other processes are told."""
-    return placement.id, {rank: placement.refs[rank] for rank in ranks}
+    return placement.id, {rank: placement.refs[rank].as_told() for rank in ranks}
 
 
 def listen(here: Process) -> None:

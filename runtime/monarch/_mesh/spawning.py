@@ -110,8 +110,10 @@ def start(request: Request) -> Placement:
     """Ask for the processes of a new mesh."""
     here = process()
     ranks = range(request.extent.nelements)
+    for host in request.hosts:
+        _ = host.proc  # waits until it is there and has told its name
     refs = {
-        rank: ProcRef(proc, rank, "", request.host(rank).name)
+        rank: ProcRef(proc, rank, request.host(rank).public, request.host(rank).name)
         for rank, proc in zip(ranks, new_ids(len(ranks)), strict=True)
     }
     placement = Placement(new_id(), request.name, request.extent, (here.id, sender()), refs)
@@ -135,9 +137,11 @@ def start_again(placement: Placement, ranks: Iterable[int]) -> None:
     refs = []
     for rank in ranks:
         old = placement.refs[rank]
-        ref = ProcRef(new_ids(1)[0], rank, old.address, old.host, old.incarnation + 1)
+        host = request.host(rank)
+        _ = host.proc  # as in start()
+        ref = ProcRef(new_ids(1)[0], rank, host.public, host.name, old.incarnation + 1)
         placement.replace(rank, ref)
-        logs.follow(old.id, ref.id, request.host(rank).proc)
+        logs.follow(old.id, ref.id, host.proc)
         placements.note_place(placement, rank)
         refs.append(ref)
     _ask(request, refs)

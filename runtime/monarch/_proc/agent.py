@@ -6,6 +6,7 @@ They belong to who asked for them, and end with it.
 from __future__ import annotations
 
 import os
+import sys
 
 from monarch._actor.process import at_start, process
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
     from monarch._actor.process import Process
     from monarch._proc.spec import ExitReport
 
-__all__ = ["asked_by"]
+__all__ = ["NODE_VARIABLE", "asked_by", "described", "platform_version", "version"]
 
+NODE_VARIABLE = "MONARCH_NODE_ID"  # the host's id in its job
 GRACE = 0.5  # seconds that processes get to end when who asked for them is gone
 
 _askers: dict[int, int] = {}  # by process, who asked for it
@@ -76,6 +78,34 @@ def _ended(report: ExitReport) -> None:
         process().tell(client, "proc_ended", (report.as_dict(), ran))
 
 
+def described(here: Process) -> dict[str, Any]:
+    """What this process tells of its host and itself to who attaches to it."""
+    return {
+        "name": os.uname().nodename,
+        "node": os.environ.get(NODE_VARIABLE) or os.uname().nodename,
+        "public": "" if here.gate is None else here.gate.public,
+        "pid": os.getpid(),
+        "version": version(),
+        "python": platform_version(),
+    }
+
+
+def version() -> str:
+    """The release of this package; empty in a source tree that was never built."""
+    import monarch  # noqa: PLC0415 - the package itself
+    from monarch.errors import MonarchError  # noqa: PLC0415 - as above
+
+    try:
+        return str(monarch.__version__)
+    except MonarchError:
+        return ""
+
+
+def platform_version() -> str:
+    """The interpreter's version, as far as what is sent by value depends on it."""
+    return f"{sys.version_info[0]}.{sys.version_info[1]}"
+
+
 def _client_lost(client: int) -> None:
     found = asked_by(client)
     if found:
@@ -90,7 +120,8 @@ def _listen(here: Process) -> None:
     here.on("spawn", _spawn)
     here.on("stop_procs", _stop)
     here.on("kill_procs", _kill)
-    here.on("host", lambda _client, _body: os.uname().nodename)
+    here.on("ready", lambda _client, _body: None)
+    here.on("host", lambda client, _body: here.tell(client, "host_is", described(here)))
     here.on_link_lost(_client_lost)
 
 

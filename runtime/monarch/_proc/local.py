@@ -193,6 +193,7 @@ def _settings(here: Process) -> dict[str, Any]:
     wanted = dict.fromkeys(_LATER, False) | _needs()
     return {
         "parent": here.id,
+        "public": "" if here.gate is None else here.gate.public,
         "preload": [
             *("threading", "monarch._proc.work"),
             *(name.strip() for name in named.split(",") if name.strip()),

@@ -7,7 +7,7 @@ from monarch._actor import process as processes
 from monarch._actor.cell import cells
 from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import dumps, loads
-from monarch._proc import boards
+from monarch._proc import boards, finding
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -27,8 +27,11 @@ def work(spec: ProcSpec, link: int, settings: dict[str, Any], ready: Callable[[]
     """Serve actors until told to stop; the exit code."""
     global own  # noqa: PLW0603 - what a process is, it is for good
     own = spec
+    finding.belong(spec.owner)
     parent: int = settings["parent"]
     here = processes.start_proc(spec.id, parent, None)
+    if here.gate is not None:
+        here.gate.public = settings.get("public", "")
     boards.keep(here.engine, spec, settings)
     here.on("stop", lambda _peer, reason: _begin_end(here, str(reason)))
     here.on("log_level", _set_log_level)

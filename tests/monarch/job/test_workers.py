@@ -23,7 +23,7 @@ from monarch.actor import (
     run_worker_loop_until_shutdown,
     start_worker_loop_forever,
 )
-from monarch.errors import AddressError, LinkError, UnsupportedAddressError
+from monarch.errors import AddressError, LinkError, SecretError, UnsupportedAddressError
 from tests.monarch.job.programs import Who, children, gone, start
 
 _FOREVER = """
@@ -318,24 +318,33 @@ def test_the_end_of_a_process_on_a_worker_is_told_once_with_its_cause(worker, ad
     assert failures.empty()
 
 
-def test_certificates_are_refused_until_they_mean_something(address):
+@pytest.mark.promise("X03")
+def test_certificates_come_with_authorities_and_can_be_read(address):
     for call in (
         run_worker_loop_forever,
         run_worker_loop_until_shutdown,
         start_worker_loop_forever,
     ):
-        for options in ({"ca": "/etc/ca.pem"}, {"ca": "trust_all_connections", "private_key": "k"}):
-            with pytest.raises(UnsupportedAddressError, match="TLS"):
+        for options in ({"ca": "/no/ca.pem"}, {"ca": "trust_all_connections", "private_key": "k"}):
+            with pytest.raises(LinkError, match="private_key that of the certificate"):
                 call(address=address, **options)
-    with pytest.raises(NotImplementedError, match="TLS"):
-        attach_to_workers(ca=b"cert", workers=[address])
+    with pytest.raises(LinkError, match="/no/key.pem cannot be read"):
+        attach_to_workers(ca=b"cert", private_key="/no/key.pem", workers=[address])
 
 
-@pytest.mark.parametrize("address", ["tcp://*:5000", "metatls://host:1", "tcp://10.1.1.1:5"])
-def test_addresses_off_this_host_are_refused_on_both_sides(address):
+def test_addresses_of_another_system_are_refused_on_both_sides():
     with pytest.raises(UnsupportedAddressError):
+        attached("metatls://host:1")
+    with pytest.raises(UnsupportedAddressError):
+        run_worker_loop_forever(address="metatls://host:1", ca="trust_all_connections")
+
+
+@pytest.mark.promise("X01")
+@pytest.mark.parametrize("address", ["tcp://*:5000", "tcp://10.1.1.1:5", "tls://127.0.0.1:5"])
+def test_off_this_host_a_secret_has_to_be_given(address):
+    with pytest.raises(SecretError, match="a secret has to be given.*MONARCH_SECRET_FILE"):
         attached(address)
-    with pytest.raises(UnsupportedAddressError):
+    with pytest.raises(SecretError, match="a secret has to be given.*--secret-file"):
         run_worker_loop_forever(address=address, ca="trust_all_connections")
 
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from monarch._link import address
-from monarch.errors import AddressError, UnsupportedAddressError
+from monarch._link import address, sockets
+from monarch.errors import AddressError, LinkError, UnsupportedAddressError
 
 
 @pytest.mark.parametrize(
@@ -60,17 +60,10 @@ def test_a_proc_id_stands_before_the_address():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("tcp://*:5000", "all interfaces"),
-        ("tcp://0.0.0.0:5000", "all interfaces"),
-        ("tcp://[::]:5000", "all interfaces"),
-        ("tcp://10.0.0.1:5000", "need TLS"),
-        ("tcp://node7.cluster:5000", "need TLS"),
-        ("tls://127.0.0.1:5000", "TLS"),
         ("metatls://host:5000", "metatls"),
         ("metatls-hostname://host:5000", "metatls-hostname"),
         ("quic://host:5000", "quic"),
         ("ipc://*", "needs a name"),
-        ("tcp://127.0.0.1:5@tcp://*:5", "all interfaces"),
     ],
 )
 def test_an_address_of_another_kind_is_named_and_not_implemented(text, said):
@@ -117,13 +110,53 @@ def test_something_other_than_text_is_refused():
         address.parse(5)
 
 
-def test_the_name_of_this_host_passes_where_it_means_loopback(monkeypatch):
-    monkeypatch.setattr(_socket, "gethostname", lambda: "box")
+@pytest.mark.parametrize(
+    ("text", "off_host"),
+    [
+        ("tcp://127.0.0.1:1", False),
+        ("tcp://localhost:1", False),
+        ("tcp://[::1]:1", False),
+        ("ipc://@x", False),
+        ("tcp://10.0.0.1:5000", True),
+        ("tcp://[fd00::7]:5000", True),
+        ("tcp://node7.cluster:5000", True),
+        ("tcp://*:5000", True),
+        ("tls://127.0.0.1:5000", True),
+    ],
+)
+def test_what_is_not_loopback_is_between_hosts_and_so_is_tls_everywhere(text, off_host):
+    found = address.parse(text)
+    assert found.off_host is off_host
+    assert found.url == text
+    assert address.parse(found.url).off_host is off_host
+
+
+@pytest.mark.promise("N06")
+def test_a_name_that_means_loopback_here_is_not_listened_on(monkeypatch):
     monkeypatch.setattr(_socket, "getaddrinfo", lambda *_: [(2, 1, 6, "", ("127.0.1.1", 0))])
-    assert address.parse("tcp://box:1").host == "box"
-    monkeypatch.setattr(_socket, "getaddrinfo", lambda *_: [(2, 1, 6, "", ("10.0.0.9", 0))])
-    with pytest.raises(UnsupportedAddressError, match="need TLS"):
-        address.parse("tcp://box:1")
+    with pytest.raises(AddressError, match=r"box means 127\.0\.1\.1 .* no other host reaches"):
+        sockets.listen(address.parse("tcp://box:1"))
+
+
+def test_a_name_is_resolved_to_its_number_and_an_unknown_one_is_named(monkeypatch):
+    both = [(10, 1, 6, "", ("fd00::9", 0, 0, 0)), (2, 1, 6, "", ("10.0.0.9", 0))]
+    monkeypatch.setattr(_socket, "getaddrinfo", lambda *_: both)
+    assert sockets.resolve(address.parse("tcp://box:1")).url == "tcp://10.0.0.9:1"
+    assert sockets.resolve(address.parse("tcp://[::1]:1")).url == "tcp://[::1]:1"
+
+    def unknown(*_):
+        raise OSError(-2, "Name or service not known")
+
+    monkeypatch.setattr(_socket, "getaddrinfo", unknown)
+    with pytest.raises(LinkError, match="the name box is not known here: Name or service"):
+        sockets.resolve(address.parse("tcp://box:1"))
+
+
+def test_every_interface_is_bound_and_another_address_is_told():
+    made, bound = sockets.listen(address.parse("tcp://10.0.0.7:0@tcp://*:0"))
+    port = made.getsockname()[1]
+    made.close()
+    assert bound.dial.url == f"tcp://10.0.0.7:{port}"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="abstract sockets are Linux's")
