@@ -119,6 +119,17 @@ class Process(Control):
         """Dial this process at this address when something is to be sent to it."""
         self.addresses[peer] = address
 
+    def is_far(self, peer: int) -> bool:
+        """Whether the link to a process is one between hosts."""
+        return self.gate is not None and self.gate.is_far(peer)
+
+    def give_up(self, peer: int) -> None:
+        """End the link to a process that does not answer, as if it had closed; control thread."""
+        if self.engine.has_link(peer):
+            self.engine.close_link(peer)
+            for lost in list(self._on_link_lost):
+                lost(peer)
+
     def fail_peer(self, peer: int, payload: bytes) -> None:
         """A process is gone: what waits for it gets the payload, as does what is sent later."""
         self.engine.fail_peer(peer, payload)

@@ -191,6 +191,8 @@ class Dials:
             self._succeed(dial)
         elif side.done:
             dial.channel = None
+            if dial.address.off_host:
+                self._identity.far.add(side.peer)
             channel.give(self._identity.engine, side.peer)
             self._succeed(dial)
 

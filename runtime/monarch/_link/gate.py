@@ -93,6 +93,10 @@ class Gate:
     def public(self, url: str) -> None:
         self._identity.public = url
 
+    def is_far(self, peer: int) -> bool:
+        """Whether a link to this peer, that was made here, is one between hosts."""
+        return peer in self._identity.far
+
     def listen(self, address: Address) -> Address:
         """Listen there as well; the address with its port filled in.
 

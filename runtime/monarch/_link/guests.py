@@ -235,8 +235,10 @@ class Guests:
             return
         guest.channel.send(side.accept())
         del self._guests[guest.channel.fileno()]
-        if guest.hosts and not self._identity.public:
-            self._identity.public = sockets.local_url(guest.channel.sock)
+        if guest.hosts:
+            self._identity.far.add(peer)
+            if not self._identity.public:
+                self._identity.public = sockets.local_url(guest.channel.sock)
         guest.channel.give(engine, peer)
         if self._linked is not None:
             self._linked(peer, side.peer_role)

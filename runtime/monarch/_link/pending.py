@@ -34,10 +34,11 @@ FIRST_PAUSE, LONGEST_PAUSE = 0.001, 0.1  # seconds between two tries to reach a 
 class Identity:
     """Who a process is in its links: its id, its role in them, the secret it holds.
 
-    `public` is where other hosts reach the processes of this one, empty where they do not.
+    `public` is where other hosts reach the processes of this one, empty where they do not; `far`
+    has the peers on other hosts, of links that were made here.
     """
 
-    __slots__ = ("engine", "own", "public", "role", "secret")
+    __slots__ = ("engine", "far", "own", "public", "role", "secret")
 
     def __init__(self, engine: Engine, own: int, secret: Callable[[], Secret], role: int) -> None:
         self.engine = engine
@@ -45,6 +46,7 @@ class Identity:
         self.secret = secret
         self.role = role
         self.public = ""
+        self.far: set[int] = set()
 
 
 class Door:

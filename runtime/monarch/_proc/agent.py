@@ -106,6 +106,29 @@ def platform_version() -> str:
     return f"{sys.version_info[0]}.{sys.version_info[1]}"
 
 
+def _stalled(peer: int, seconds: float | None) -> None:
+    """Somebody misses beats: a client that is cut off is gone, a process that is stopped is killed.
+
+    What a stopped process would do later counts as done by its successor.
+    """
+    here = process()
+    if seconds is None:
+        return
+    if here.is_far(peer) and asked_by(peer):
+        here.give_up(peer)
+        return
+    client = _askers.get(peer)
+    if client is None:
+        return
+    from monarch._proc import local  # noqa: PLC0415 - as above
+    from monarch._proc.state import is_stopped  # noqa: PLC0415 - as above
+
+    pid = local.pid(peer)
+    if pid is not None and is_stopped(pid):
+        here.tell(client, "proc_hung", peer)
+        local.kill([peer], expected=False)
+
+
 def _client_lost(client: int) -> None:
     found = asked_by(client)
     if found:
@@ -123,6 +146,7 @@ def _listen(here: Process) -> None:
     here.on("ready", lambda _client, _body: None)
     here.on("host", lambda client, _body: here.tell(client, "host_is", described(here)))
     here.on_link_lost(_client_lost)
+    here.on_stalled(_stalled)
 
 
 at_start(_listen)

@@ -23,6 +23,7 @@ _hosts: dict[int, int] = {}  # by process, the one that starts it; both until it
 _pids: dict[int, int] = {}
 _ran: dict[int, list[Running]] = {}
 _lost: dict[int, list[Callable[[], object]]] = {}
+_silent: dict[int, float] = {}  # by host agent that has been given up, seconds it said nothing
 
 
 def spawn(host: int, specs: Sequence[ProcSpec]) -> None:
@@ -109,26 +110,61 @@ def _ended(_host: int, body: tuple[dict[str, Any], list[tuple[int, str, float]]]
 
 
 def _host_lost(host: int) -> None:
-    """Without their host agent, its processes have no parent, and end."""
+    """Without their host agent, its processes have no parent, and end.
+
+    One that is only cut off ends them itself, which nobody sees: so they are shut out everywhere.
+    """
     with _lock:
         handlers = _lost.pop(host, [])
         gone = [proc for proc, found in _hosts.items() if found == host]
+        left = [proc for proc, found in _hosts.items() if found != host]
+    silent = _silent.pop(host, 0.0)
     if gone:
         from time import time  # noqa: PLC0415 - only on the way out
 
+        here = process()
+        for proc in left:
+            if here.engine.has_link(proc):
+                here.tell(proc, "fence", gone)
+        reason = f"its host agent, process {host:016x}, is gone"
+        if silent:
+            reason = f"its host has not answered for {silent:.1f} s"
         for proc in gone:
-            reason = f"its host agent, process {host:016x}, is gone"
+            here.give_up(proc)
             pid = _pids.get(proc, 0)
             told = {"proc": proc, "pid": pid, "time": time(), "reason": reason}
-            _ended(host, ({**told, "signal": 9 if pid else None}, []))
+            _ended(host, ({**told, "signal": None if silent or not pid else 9}, []))
     for handler in handlers:
         handler()
+
+
+def _stalled(peer: int, seconds: float | None) -> None:
+    """A host that does not answer is lost: whether it is or is cut off, nobody here can tell."""
+    here = process()
+    if seconds is not None and here.is_far(peer) and (peer in _lost or peer in _hosts.values()):
+        _silent[peer] = seconds
+        here.give_up(peer)
+
+
+def _fence(_peer: int, gone: list[int]) -> None:
+    """Processes that have been declared dead: nothing of theirs is taken any more."""
+    from monarch._actor.pickling import pack  # noqa: PLC0415 - only on the way out
+
+    here = process()
+    told = pack(ConnectionError("the process is on a host that was lost"))
+    for proc in gone:
+        here.fail_peer(proc, told)
+    for proc in list(_hosts):
+        if here.engine.has_link(proc):
+            here.tell(proc, "fence", gone)
 
 
 def _listen(here: Process) -> None:
     here.on("proc_started", _started)
     here.on("proc_ended", _ended)
+    here.on("fence", _fence)
     here.on_link_lost(_host_lost)
+    here.on_stalled(_stalled)
     here.at_exit(_leave)
 
 
@@ -146,6 +182,7 @@ def _forget() -> None:
     _hosts.clear()
     _pids.clear()
     _lost.clear()
+    _silent.clear()
 
 
 at_start(_listen)

@@ -28,12 +28,13 @@ def failed_actor(
 
     aborted = kind in {"aborted", "undeliverable"}
     host = os.uname().nodename
+    node = os.environ.get("MONARCH_NODE_ID", host)
     return MeshFailure(
         kind,
         cell.mesh_name,
         (cell.rank,),
         host=host,
-        node_id=host,
+        node_id=node,
         pid=os.getpid(),
         actor=cell.name,
         endpoint="" if kind == "init" else endpoint,
@@ -69,12 +70,13 @@ def lost_proc(
         names = {one.name for one in _on(placement, rank)}
         name = names.pop() if len(names) == 1 else name
     host = ref.host or os.uname().nodename
+    node = "" if placement.request is None else placement.request.host(rank).node
     return MeshFailure(
         kind,
         name,
         (rank,),
         host=host,
-        node_id=host,
+        node_id=node or host,
         pid=pid,
         exit_code=code,
         signal=signal,

@@ -11,11 +11,13 @@ from __future__ import annotations
 import time
 from _thread import allocate_lock
 
+from monarch import config
 from monarch._actor.cell import cells
 from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import pack
 from monarch._mesh.placement import holding, place_of, starter_of
-from monarch._proc import local
+from monarch._proc import hosts, local
+from monarch._proc.state import is_ending, is_stopped
 from monarch._supervision.climb import ROOT
 from monarch._supervision.deaths import Deaths
 from monarch._supervision.describe import by_owner, lost_proc, unknown
@@ -35,13 +37,11 @@ if TYPE_CHECKING:
     from monarch._supervision.owners import Owners
     from monarch._supervision.timer import Timer
 
-__all__ = ["Lost", "is_stopped"]
+__all__ = ["Lost"]
 
 _ASK_S = 1.0
 _LOOK_S = 0.5
 _REMEMBERED = 4096
-_ENDED = {b"Z", b"X", b"x"}
-_EXITING = 4  # a flag of the kernel's
 
 
 class Lost:
@@ -101,13 +101,26 @@ class Lost:
         """
         if seconds is None:
             self._stalled.discard(peer)
-        elif peer not in self._stalled and place_of(peer) is not None:
+        elif peer not in self._stalled and (place_of(peer) or self._here.is_far(peer)):
             self._stalled.add(peer)
             self._look(peer)
 
+    def hung(self, _agent: int, proc: int) -> None:
+        """A host agent is about to kill a process that somebody has stopped."""
+        with self._lock:
+            self._deaths.watch(proc)
+            self._deaths.condemn(proc)
+
     def _look(self, peer: int) -> None:
+        if peer not in self._stalled:
+            return
+        if self._here.is_far(peer):
+            # If it is stopped, its host's agent is about to say so; if not, it is cut off.
+            beat = config.value("heartbeat_interval") * config.value("heartbeat_misses")
+            self._timer.after(beat, lambda: self._give_up(peer))
+            return
         pid = local.pid(peer)
-        if peer not in self._stalled or pid is None:
+        if pid is None:
             return
         if is_stopped(pid):
             with self._lock:
@@ -116,6 +129,10 @@ class Lost:
             local.kill([peer], expected=False)
         else:
             self._timer.after(_LOOK_S, lambda: self._look(peer))
+
+    def _give_up(self, peer: int) -> None:
+        if peer in self._stalled:
+            self._here.give_up(peer)
 
     # Processes that others started.
 
@@ -254,21 +271,6 @@ class Lost:
 
 
 def _is_ending(proc: int) -> bool:
-    """Whether a process is on its way out, which takes long where its threads get no time."""
-    pid = local.pid(proc)
-    return pid is not None and (_stat(pid)[0] in _ENDED or bool(int(_stat(pid)[6]) & _EXITING))
-
-
-def is_stopped(pid: int) -> bool:
-    """Whether a process has been stopped by a signal, or by a debugger."""
-    return _stat(pid)[0] in {b"T", b"t"}
-
-
-def _stat(pid: int) -> list[bytes]:
-    """State, parent, … of a process, as in proc(5) from the third field on."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib is not light
-            text = file.read()
-    except OSError:
-        return [b"?", *[b"0"] * 8]
-    return text.rpartition(b")")[2].split()
+    """Whether a process of this host is on its way out."""
+    pid = None if hosts.host_of(proc) is not None else local.pid(proc)
+    return pid is not None and is_ending(pid)

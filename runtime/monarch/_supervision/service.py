@@ -42,6 +42,7 @@ class Service:
         here.on("fate?", self.lost.asked)
         here.on_unanswered(self.lost.unanswered)
         here.on("fate", self.lost.told)
+        here.on("proc_hung", self.lost.hung)
         here.on("unowned", self.lost.nobody)
         here.on("probe", self._probed)
         here.on_link_lost(self.lost.link_lost)

@@ -58,7 +58,7 @@ def status(procs: ProcMesh) -> list[ProcStatus]:
         RuntimeError: the mesh was spawned by another process.
 
     """
-    from monarch._supervision.lost import is_stopped  # noqa: PLC0415 - rarely asked for
+    from monarch._proc.state import is_stopped  # noqa: PLC0415 - rarely asked for
 
     placement = procs._procs  # noqa: SLF001 - of a lower floor
     if placement.owner[0] != process().id:
@@ -73,7 +73,7 @@ def status(procs: ProcMesh) -> list[ProcStatus]:
         texts = tuple(f"{names.get(one.actor, '?')}.{one.endpoint}" for one in running)
         if not local.lives(proc):
             state = "gone"
-        elif pid is not None and is_stopped(pid):
+        elif pid is not None and not process().is_far(proc) and is_stopped(pid):
             state = "stopped"
         else:
             state = "busy" if running else "idle"

@@ -6,10 +6,11 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from monarch.actor import Actor, endpoint
+from monarch.actor import Actor, endpoint, this_proc
 
 if TYPE_CHECKING:
     from ci.rigs.namespaces import Network
@@ -55,7 +56,7 @@ class Who(Actor):
 
     @endpoint
     def network(self):
-        return os.readlink("/proc/self/ns/net")
+        return str(Path("/proc/self/ns/net").readlink())
 
     @endpoint
     def ask(self, other):
@@ -79,15 +80,11 @@ class Who(Actor):
 
     @endpoint
     def spawn_inside(self):
-        from monarch.actor import this_proc
-
         self.inner = this_proc().host_mesh.spawn_procs(per_host={"inner": 1}).spawn("inner", Who)
         return self.inner
 
     @endpoint
     def hang(self):
-        import time
-
         time.sleep(3600)
 
 

@@ -1,0 +1,27 @@
+"""What the kernel says of a process of this host."""
+
+from __future__ import annotations
+
+_ENDED = {b"Z", b"X", b"x"}
+_EXITING = 4  # a flag of the kernel's
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether a process has been stopped by a signal, or by a debugger."""
+    return _stat(pid)[0] in {b"T", b"t"}
+
+
+def is_ending(pid: int) -> bool:
+    """Whether a process is on its way out, which takes long where its threads get no time."""
+    stat = _stat(pid)
+    return stat[0] in _ENDED or bool(int(stat[6]) & _EXITING)
+
+
+def _stat(pid: int) -> list[bytes]:
+    """State, parent, … of a process, as in proc(5) from the third field on."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib is not light
+            text = file.read()
+    except OSError:
+        return [b"?", *[b"0"] * 8]
+    return text.rpartition(b")")[2].split()
