@@ -70,8 +70,8 @@ def serve(address: str, ready: Callable[[dict[str, Any]], object]) -> None:
     """
     service = _Service(address, TRUST_ALL, None)
     told = agent.described(service.here)
-    ready({"address": service.here.address, **{name: told[name] for name in _TOLD}})
     with _on_terminate(service.ended):
+        ready({"address": service.here.address, **{name: told[name] for name in _TOLD}})
         service.ended.wait()
     service.close()
 

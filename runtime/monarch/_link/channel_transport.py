@@ -6,7 +6,7 @@ from enum import Enum
 
 
 class ChannelTransport(Enum):
-    """Kinds of transport. Those that leave this host need TLS, which is not in this release."""
+    """Kinds of transport; a program itself listens on its own host alone."""
 
     TcpWithLocalhost = "tcp"
     TcpWithHostname = "tcp-hostname"

@@ -211,7 +211,10 @@ class Dials:
         except SecretError as error:
             self._fail(dial, LinkError("secret", f"{dial.address}: {error}"))
         except LinkError as error:
-            self._fail(dial, LinkError(error.code, f"{dial.address}: {error}"))
+            if channel.tls is None:
+                self._fail(dial, LinkError(error.code, f"{dial.address}: {error}"))
+            else:
+                self._fail(dial, self._tls_error(dial, channel, error))
         except OSError as error:
             self._retry(dial, unreachable(dial.address, error.errno or 0))
 

@@ -110,8 +110,7 @@ def start(request: Request) -> Placement:
     """Ask for the processes of a new mesh."""
     here = process()
     ranks = range(request.extent.nelements)
-    for host in request.hosts:
-        _ = host.proc  # waits until it is there and has told its name
+    _check_reached(request.hosts)  # by then each has told its name
     refs = {
         rank: ProcRef(proc, rank, request.host(rank).public, request.host(rank).name)
         for rank, proc in zip(ranks, new_ids(len(ranks)), strict=True)
@@ -138,7 +137,7 @@ def start_again(placement: Placement, ranks: Iterable[int]) -> None:
     for rank in ranks:
         old = placement.refs[rank]
         host = request.host(rank)
-        _ = host.proc  # as in start()
+        _check_reached([host])
         ref = ProcRef(new_ids(1)[0], rank, host.public, host.name, old.incarnation + 1)
         placement.replace(rank, ref)
         logs.follow(old.id, ref.id, host.proc)
@@ -159,7 +158,7 @@ def _ask(request: Request, refs: Iterable[ProcRef]) -> None:
     from monarch._proc import local  # noqa: PLC0415 - a proc that spawns none does without
 
     refs = list(refs)
-    _check_reached({id(host): host for host in (request.host(ref.rank) for ref in refs)}.values())
+    _check_reached(request.host(ref.rank) for ref in refs)
     by_host: dict[int, list[ProcSpec]] = {}
     for ref in refs:
         spec = request.spec(ref.rank, ref.id, ref.incarnation)
@@ -173,7 +172,7 @@ def _check_reached(hosts: Iterable[HostRef]) -> None:
     from monarch.errors import LinkError  # noqa: PLC0415 - only on the way out
 
     missing = []
-    for host in hosts:
+    for host in {id(host): host for host in hosts}.values():
         if not host.known():
             try:
                 _ = host.proc

@@ -20,7 +20,7 @@ def is_ending(pid: int) -> bool:
 def _stat(pid: int) -> list[bytes]:
     """State, parent, … of a process, as in proc(5) from the third field on."""
     try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - pathlib is not light
+        with open(f"/proc/{pid}/stat", "rb") as file:
             text = file.read()
     except OSError:
         return [b"?", *[b"0"] * 8]

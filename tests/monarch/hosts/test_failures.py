@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
+from pathlib import Path
 
 import pytest
 
@@ -132,9 +133,9 @@ def _gone(pids, seconds):
     while left and time.monotonic() < end:
         for pid in list(left):
             try:
-                with open(f"/proc/{pid}/stat", encoding="ascii") as file:
-                    if file.read().rpartition(")")[2].split()[0] in "ZX":
-                        left.discard(pid)
+                state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+                if state in "ZX":
+                    left.discard(pid)
             except OSError:
                 left.discard(pid)
         time.sleep(0.02)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-import socket
 
 import pytest
 
@@ -54,7 +53,7 @@ tell(sent=receiver.recv().get(60), pid=who.pid.call_one().get(60))
 def test_a_host_serves_at_ipv6_at_every_interface_and_at_a_free_port(hosts, listen):
     rig = hosts(1)
     _program, address = rig.serve(rig.others[0], listen=listen)
-    told = rig.run(_PORTS, address.replace("*", "10.77.0.2"))
+    told = rig.run(_PORTS, address.replace("[::]", "10.77.0.2"))
     assert told["sent"] == told["pid"]
 
 
@@ -152,5 +151,3 @@ def test_hosts_are_namespaces_of_their_own(hosts):
     code = "import socket; socket.socket().connect(('10.77.0.2', 1))"
     program = rig.start(rig.here, ["-c", code])
     assert "Connection refused" in program.communicate(timeout=60)[1]
-    with pytest.raises(OSError, match=r"unreachable|timed out"):
-        socket.create_connection((rig.others[0].address, 1), 1)

@@ -328,7 +328,7 @@ def test_certificates_come_with_authorities_and_can_be_read(address):
         for options in ({"ca": "/no/ca.pem"}, {"ca": "trust_all_connections", "private_key": "k"}):
             with pytest.raises(LinkError, match="private_key that of the certificate"):
                 call(address=address, **options)
-    with pytest.raises(LinkError, match="/no/key.pem cannot be read"):
+    with pytest.raises(LinkError, match=r"/no/key\.pem cannot be read"):
         attach_to_workers(ca=b"cert", private_key="/no/key.pem", workers=[address])
 
 
@@ -342,9 +342,9 @@ def test_addresses_of_another_system_are_refused_on_both_sides():
 @pytest.mark.promise("X01")
 @pytest.mark.parametrize("address", ["tcp://*:5000", "tcp://10.1.1.1:5", "tls://127.0.0.1:5"])
 def test_off_this_host_a_secret_has_to_be_given(address):
-    with pytest.raises(SecretError, match="a secret has to be given.*MONARCH_SECRET_FILE"):
+    with pytest.raises(SecretError, match=r"a secret has to be given.*MONARCH_SECRET_FILE"):
         attached(address)
-    with pytest.raises(SecretError, match="a secret has to be given.*--secret-file"):
+    with pytest.raises(SecretError, match=r"a secret has to be given.*--secret-file"):
         run_worker_loop_forever(address=address, ca="trust_all_connections")
 
 
@@ -391,7 +391,7 @@ def test_a_transport_is_chosen_once_and_first():
 
 @pytest.mark.parametrize("name", ["tls", "metatls", "metatls-hostname", "quic", "tcp-hostname"])
 def test_transports_that_leave_the_host_are_refused(name):
-    with pytest.raises(UnsupportedAddressError, match="need TLS"):
+    with pytest.raises(UnsupportedAddressError, match="on this host alone"):
         enable_transport(name)
 
 
