@@ -166,7 +166,7 @@ def reply_port(request: Request) -> Port[Any]:
     return _port(request.reply_proc, request.reply_inbox, request.rank, returns=False)
 
 
-def _port(proc: int, inbox: int, rank: int, returns: bool, address: str) -> Port[Any]:
+def _port(proc: int, inbox: int, rank: int, returns: bool, address: str = "") -> Port[Any]:
     if address:
         from monarch._actor.process import process  # noqa: PLC0415 - as above
 

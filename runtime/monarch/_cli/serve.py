@@ -84,21 +84,23 @@ def _serve(address: str, *, as_json: bool) -> NoReturn:
     from monarch import config  # noqa: PLC0415 - not for --help
     from monarch._job.worker import serve  # noqa: PLC0415 - as above
     from monarch._link import secret  # noqa: PLC0415 - as above
-
-    def ready(told: dict[str, object]) -> None:
-        if as_json:
-            import json  # noqa: PLC0415 - where it is asked for
-
-            line = json.dumps({"schema": 1, **told})
-        else:
-            line = f"monarch: host {told['node']} serves at {told['address']}"
-        click.echo(line)
-        if config.value("insecure_plaintext"):
-            click.echo("monarch: links off this host are NOT ENCRYPTED", err=True)
+    from monarch._proc import agent  # noqa: PLC0415 - as above
 
     try:
         secret.current()
-        serve(address, ready)
+        with serve(address) as service:
+            told = agent.described(service.here)
+            if as_json:
+                import json  # noqa: PLC0415 - where it is asked for
+
+                names = ("name", "node", "pid", "version")
+                facts = {"address": service.address, **{name: told[name] for name in names}}
+                click.echo(json.dumps({"schema": 1, **facts}))
+            else:
+                click.echo(f"monarch: host {told['node']} serves at {service.address}")
+            if config.value("insecure_plaintext"):
+                click.echo("monarch: links off this host are NOT ENCRYPTED", err=True)
+            service.ended.wait()
     except (AddressError, SecretError, LinkError) as error:
         click.echo(f"monarch serve: {error.args[-1]}", err=True)
         sys.exit(_USAGE)

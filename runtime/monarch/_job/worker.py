@@ -18,13 +18,11 @@ from monarch._proc import agent
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable
 
     from monarch._actor.future import Future
     from monarch._actor.process import Process
 
 ANYWHERE = "127.0.0.1"  # what hosts of a job listen on unless told
-_TOLD = ("name", "node", "pid", "version")
 _GRACE = 0.5  # seconds that processes of a client get to end when it frees the host
 
 
@@ -57,21 +55,6 @@ def run_worker_loop_until_shutdown(*, address: str, ca: Any, private_key: Any = 
     """As `run_worker_loop_forever`, but return when the host was shut down."""
     service = _Service(address, ca, private_key)
     with _on_terminate(service.ended):
-        service.ended.wait()
-    service.close()
-
-
-def serve(address: str, ready: Callable[[dict[str, Any]], object]) -> None:
-    """Serve until the host was shut down; `ready(what it is)` once it can be reached.
-
-    Raises:
-        AddressError, SecretError: as `run_worker_loop_forever`.
-
-    """
-    service = _Service(address, TRUST_ALL, None)
-    told = agent.described(service.here)
-    with _on_terminate(service.ended):
-        ready({"address": service.here.address, **{name: told[name] for name in _TOLD}})
         service.ended.wait()
     service.close()
 
@@ -143,7 +126,7 @@ class Serving:
     """
 
     def __init__(self, address: str) -> None:
-        self._service = _Service(address, "trust_all_connections", None)
+        self._service = _Service(address, TRUST_ALL, None)
         self._terminated = _on_terminate(self._service.ended)
 
     def __enter__(self) -> _Service:
@@ -187,7 +170,7 @@ def main() -> None:
     address, lease = sys.argv[-2], int(sys.argv[-1])
     secret.current()  # before anything is started that could inherit the descriptor's number
     os.set_inheritable(lease, False)
-    service = _Service(address, "trust_all_connections", None)
+    service = _Service(address, TRUST_ALL, None)
 
     def read() -> None:
         kept = os.read(lease, 1)

@@ -226,7 +226,7 @@ class Dials:
         secret.check_given(dial.address)
         mode = encryption.mode()
         channel.send(route.route(dial.peer, mode))
-        if mode == encryption.PLAIN:
+        if mode == route.PLAIN:
             self._begin(dial, channel, handshake.IN_THE_CLEAR)
             return
         from monarch._core import TlsStream  # noqa: PLC0415 - as above

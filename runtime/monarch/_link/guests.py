@@ -189,10 +189,10 @@ class Guests:
 
     def _let_in(self, guest: Guest) -> None:
         """It is for this process."""
-        from monarch._link import encryption  # noqa: PLC0415 - off this host only
+        from monarch._link import encryption, route  # noqa: PLC0415 - off this host only
 
         channel = guest.channel
-        if encryption.mode() == encryption.PLAIN:
+        if encryption.mode() == route.PLAIN:
             self._greet(guest, handshake.IN_THE_CLEAR)
             return
         from monarch._core import TlsStream  # noqa: PLC0415 - as above

@@ -72,9 +72,9 @@ def _read(transport: ChannelTransport | str) -> tuple[str, Address | None]:
         return name, parse("tcp://127.0.0.1:0")
     if name in KINDS:
         raise UnsupportedAddressError(
-            f"transport {name!r} cannot be used: a program listens on this host alone and is reached "
-            "by what it dials; hosts are served by `monarch serve --listen tcp://…`. Write "
-            'enable_transport("ipc") or enable_transport("tcp") (loopback)'
+            f"transport {name!r} cannot be used: a program listens on this host alone, and hosts "
+            'are served by `monarch serve --listen tcp://…`; write enable_transport("ipc") or '
+            'enable_transport("tcp") (loopback)'
         )
     if ":" not in name:
         raise AddressError(f"{name!r} is no transport: {', '.join(KINDS)}, or an address")
