@@ -82,13 +82,13 @@ def command(
 
 def _serve(address: str, *, as_json: bool) -> NoReturn:
     from monarch import config  # noqa: PLC0415 - not for --help
-    from monarch._job.worker import serve  # noqa: PLC0415 - as above
+    from monarch._job.worker import Serving  # noqa: PLC0415 - as above
     from monarch._link import secret  # noqa: PLC0415 - as above
     from monarch._proc import agent  # noqa: PLC0415 - as above
 
     try:
         secret.current()
-        with serve(address) as service:
+        with Serving(address) as service:
             told = agent.described(service.here)
             if as_json:
                 import json  # noqa: PLC0415 - where it is asked for
