@@ -31,6 +31,7 @@ class Trainer(Actor):
     async def epoch(self) -> tuple[int, int]:
         """Batches trained on, and the sum of their samples."""
         port, batches = Channel[list[int]].open()
+        port.return_undeliverable = False  # what is read ahead of the end, nobody waits for
         self.loader.load.broadcast(AHEAD, port)
         count = total = 0
         while batch := await batches.recv():
