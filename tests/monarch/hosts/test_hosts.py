@@ -39,7 +39,7 @@ def test_processes_of_all_hosts_and_of_the_program_call_each_other(hosts, encryp
     assert told["inner_asks"] == told["pids"][0]
 
 
-_PORTS = """
+PORTS = """
 from monarch.actor import Channel
 who = attached(sys.argv[1]).spawn_procs().spawn("who", Who)
 port, receiver = Channel.open()
@@ -53,11 +53,11 @@ tell(sent=receiver.recv().get(60), pid=who.pid.call_one().get(60))
 def test_a_host_serves_at_ipv6_at_every_interface_and_at_a_free_port(hosts, listen):
     rig = hosts(1)
     _program, address = rig.serve(rig.others[0], listen=listen)
-    told = rig.run(_PORTS, address.replace("[::]", "10.77.0.2"))
+    told = rig.run(PORTS, address.replace("[::]", "10.77.0.2"))
     assert told["sent"] == told["pid"]
 
 
-_REFUSED = """
+REFUSED = """
 began = time.monotonic()
 try:
     attached(sys.argv[1]).initialized.get(60)
@@ -74,9 +74,7 @@ def test_another_secret_is_told_so(hosts, tmp_path):
     other.touch(0o600)
     other.write_bytes(b"o" * 32)
     for variables in ({}, {"MONARCH_INSECURE_PLAINTEXT": "1"}):
-        told = rig.run(
-            _REFUSED, address, variables={"MONARCH_SECRET_FILE": str(other), **variables}
-        )
+        told = rig.run(REFUSED, address, variables={"MONARCH_SECRET_FILE": str(other), **variables})
         wanted = "takes encrypted links only" if variables else "holds another secret"
         assert wanted in told["error"]
         assert told["kind"] == "LinkError"
@@ -86,10 +84,10 @@ def test_another_secret_is_told_so(hosts, tmp_path):
 def test_a_host_that_nobody_reaches_is_named_when_the_time_is_over(hosts):
     rig = hosts(1)
     variables = {"MONARCH_MESH_ATTACH_CONFIG_TIMEOUT": "2s"}
-    told = rig.run(_REFUSED, "tcp://10.77.0.2:26600", variables=variables)
+    told = rig.run(REFUSED, "tcp://10.77.0.2:26600", variables=variables)
     assert "nothing answers at tcp://10.77.0.2:26600: Connection refused" in told["error"]
     rig.others[0].cut()
-    told = rig.run(_REFUSED, "tcp://10.77.0.2:26600", variables=variables)
+    told = rig.run(REFUSED, "tcp://10.77.0.2:26600", variables=variables)
     assert "tcp://10.77.0.2:26600" in told["error"]
     assert told["seconds"] < 20
 
@@ -121,7 +119,7 @@ def test_a_program_of_another_kind_is_refused_and_the_host_goes_on(hosts):
     program = rig.start(rig.here, ["-c", code])
     _out, err = program.communicate(timeout=60)
     assert program.returncode == 0, err
-    assert rig.run(_PORTS, address)["pid"]
+    assert rig.run(PORTS, address)["pid"]
 
 
 @pytest.mark.promise("X04")
@@ -129,7 +127,7 @@ def test_a_program_that_attached_listens_nowhere(hosts):
     rig = hosts(1)
     _program, address = rig.serve(rig.others[0])
     told = rig.run(
-        _PORTS + 'tell(listening=[line.split()[1] for line in open("/proc/self/net/tcp") '
+        PORTS + 'tell(listening=[line.split()[1] for line in open("/proc/self/net/tcp") '
         'if line.split()[3] == "0A"])',
         address,
     )
@@ -151,3 +149,24 @@ def test_hosts_are_namespaces_of_their_own(hosts):
     code = "import socket; socket.socket().connect(('10.77.0.2', 1))"
     program = rig.start(rig.here, ["-c", code])
     assert "Connection refused" in program.communicate(timeout=60)[1]
+
+
+_OTHER_RELEASE = """
+import sys
+from monarch._proc import agent
+agent.version = lambda: "9.9"
+from monarch.__main__ import main
+main()
+"""
+
+
+def test_a_host_of_another_release_is_told_so(hosts):
+    rig = hosts(1)
+    host = rig.others[0]
+    address = f"tcp://{host.address}:26600"
+    served = rig.start(host, ["-c", _OTHER_RELEASE, "serve", "--listen", address], stderr=None)
+    assert address in served.stdout.readline()
+    told = rig.run(REFUSED, address)
+    assert f"{address} runs monarch 9.9 and this program" in told["error"]
+    assert "install the same release on both sides" in told["error"]
+    assert told["kind"] == "LinkError"
