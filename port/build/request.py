@@ -21,8 +21,8 @@ HOSTS = ("system", "zig")
 """The C++ compiler of host code: the system's, or zig with glibc 2.28 as the floor."""
 
 
-TAGS = {"system": "manylinux_2_34", "zig": "manylinux_2_28"}
-"""The tags of releases: zig has the C library of any age, Debian 12's compiler that of 2.34."""
+TAG = "manylinux_2_28"
+"""The tag of releases, which zig reaches on any machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Request:
 
     `architectures` is the text of GPU_ARCHITECTURES, or None for the defaults. `rocm` is the ROCm
     release wanted (`6.4`), or None for whichever is found. `cross` builds for GPUs that this
-    machine does not have. `release` demands the platform tag of a release (`TAGS`).
+    machine does not have. `release` builds with zig, and demands the platform tag `TAG`.
     """
 
     platform: str
@@ -45,7 +45,7 @@ class Request:
     @property
     def tag(self) -> str:
         """The platform tag that has to be reached, or "auto" for the oldest that there is."""
-        return f"{TAGS[self.host]}_{machine()}" if self.release else "auto"
+        return f"{TAG}_{machine()}" if self.release else "auto"
 
     @classmethod
     def read(cls, platform: str, environ: Mapping[str, str]) -> Request:

@@ -42,6 +42,13 @@ def test_no_vendor_type_stands_above_the_interface():
     assert found == set()
 
 
+def test_nothing_of_the_cxx_library_crosses_to_the_kernels():
+    """Else a wheel could be linked with the C++ library of the vendor's compiler alone."""
+    text = (ROOT / "native/cuda/launch.hpp").read_text("utf-8")
+    assert text.count("(") >= 4
+    assert set(re.findall(r"std::\w+", text)) <= {"std::uint64_t", "std::size_t"}
+
+
 def test_kernels_do_not_know_the_width_of_a_warp():
     kernels = sorted((ROOT / "native/cuda").glob("*.cu*"))
     assert len(kernels) >= 3

@@ -113,12 +113,11 @@ def test_a_request_survives_the_environment():
 
 
 @pytest.mark.parametrize("platform", ["cpu", "cuda", "rocm"])
-def test_the_host_compiler_decides_the_tag_of_a_release(platform):
+def test_zig_compiles_for_every_platform(platform):
     zig = ask(platform, GPU_HOST_COMPILER="zig")
     assert ask(platform, **zig.environment()) == zig
     assert zig.tag == "auto"
     assert replace(zig, release=True).tag.startswith("manylinux_2_28_")
-    assert replace(ask(platform), release=True).tag.startswith("manylinux_2_34_")
 
 
 def test_the_platform_of_an_sdist_is_its_name(tmp_path):
