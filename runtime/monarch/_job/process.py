@@ -24,10 +24,11 @@ from monarch.errors import JobError, SupervisionError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from monarch._mesh.host_mesh import HostMesh
+    from monarch._mesh.host_mesh import HostMesh, HostRef
 
 _END_SECONDS = 5.0  # what a worker has to end in order before it is killed
 _LEASE, _KEY = 3, 4  # descriptors of a worker
+_NODE_VARIABLE = "MONARCH_NODE_ID"
 _TAIL = 2000  # bytes of a dead worker's log that are shown
 
 
@@ -38,6 +39,7 @@ class Worker:
     pid: int
     address: str
     started: int
+    node: str
 
 
 class ProcessJob(JobTrait):
@@ -66,6 +68,7 @@ class ProcessJob(JobTrait):
         self._children: dict[int, int | None] = {}  # by pid: the status of those that have ended
         self._leases: list[int] = []
         self._attached: list[HostMesh] = []
+        self._made = 0  # hosts that took another's place
 
     def can_run(self, spec: JobTrait) -> bool:
         """Whether `spec` asks for the same hosts and variables, and all of these workers live."""
@@ -99,7 +102,8 @@ class ProcessJob(JobTrait):
             address = f"ipc://@{Path(folder).name}-{host}"
         lease, held = os.pipe()
         key = secret.current().hand_down()
-        environment = {**os.environ, **self._env, secret.FD_VARIABLE: str(_KEY)}
+        own = {secret.FD_VARIABLE: str(_KEY), _NODE_VARIABLE: host}
+        environment = {**os.environ, **self._env, **own}
         log = f"{folder}/{host}.log"
         # First out of the way of the numbers they get, which also makes them inheritable there.
         high = [fcntl.fcntl(number, fcntl.F_DUPFD_CLOEXEC, 16) for number in (lease, key)]
@@ -123,7 +127,7 @@ class ProcessJob(JobTrait):
                 os.close(number)
         self._leases.append(held)
         self._children[pid] = None
-        return Worker(pid, address, start_time(pid))
+        return Worker(pid, address, start_time(pid), host)
 
     def _state(self) -> JobState:
         dead = self._dead()
@@ -137,8 +141,31 @@ class ProcessJob(JobTrait):
             )
             for name, workers in self._workers.items()
         }
+        for name, mesh in found.items():
+            for ref, worker in zip(mesh._refs(), self._workers[name], strict=True):  # noqa: SLF001
+                ref.node = worker.node
         self._attached += found.values()
         return JobState(found)
+
+    def _replace(self, node_id: str) -> HostRef:
+        for name, workers in self._workers.items():
+            for rank, worker in enumerate(workers):
+                if worker.node == node_id:
+                    return self._replaced(name, rank, worker)
+        known = ", ".join(one.node for workers in self._workers.values() for one in workers)
+        raise JobError(f"the job has no host {node_id!r}; its hosts are {known}")
+
+    def _replaced(self, name: str, rank: int, old: Worker) -> HostRef:
+        if self._lives(old):
+            _signal(old.pid, signal.SIGKILL)  # its zygote ends all that it started
+        self._made += 1
+        new = self._start(f"{name}_{rank}.{self._made}")
+        self._workers[name][rank] = new
+        mesh = attach_to_workers(ca="trust_all_connections", workers=[new.address], name=name)
+        self._attached.append(mesh)
+        (ref,) = mesh._refs()  # noqa: SLF001 - a mesh of one host
+        ref.node = new.node
+        return ref
 
     def _keep(self) -> None:
         """Tell the workers that they are to outlive this program."""
@@ -149,11 +176,11 @@ class ProcessJob(JobTrait):
                 os.write(lease, b"k")
             os.close(lease)
 
-    def _dead(self) -> list[str]:
+    def _dead(self) -> list[Worker]:
         return [
-            f"{name}_{rank}"
-            for name, workers in self._workers.items()
-            for rank, worker in enumerate(workers)
+            worker
+            for workers in self._workers.values()
+            for worker in workers
             if not self._lives(worker)
         ]
 
@@ -173,13 +200,11 @@ class ProcessJob(JobTrait):
                 self._children[pid] = os.waitstatus_to_exitcode(status) if found else None
         return self._children[pid]
 
-    def _obituary(self, host: str) -> str:
-        name, _, rank = host.rpartition("_")
-        worker = self._workers[name][int(rank)]
+    def _obituary(self, worker: Worker) -> str:
         ended = self._children.get(worker.pid)
         status = f" with status {ended}" if ended is not None else ""
-        text = f"{host} (pid {worker.pid}) ended{status}"
-        log = Path(self._folder or "", f"{host}.log")
+        text = f"{worker.node} (pid {worker.pid}) ended{status}"
+        log = Path(self._folder or "", f"{worker.node}.log")
         try:
             tail = log.read_bytes()[-_TAIL:].decode(errors="replace").strip()
         except OSError:

@@ -53,10 +53,11 @@ class ProcRef:
         address: where it listens; empty where the id tells.
         host: the name of its machine.
         incarnation: how often the rank had been replaced before.
+        node: the id of its host in a job, empty without one.
 
     """
 
-    __slots__ = ("address", "host", "id", "incarnation", "rank")
+    __slots__ = ("address", "host", "id", "incarnation", "node", "rank")
 
     def __init__(
         self,
@@ -65,22 +66,25 @@ class ProcRef:
         address: str = "",
         host: str = "",
         incarnation: int = 0,
+        node: str = "",
     ) -> None:
         self.id = id
         self.rank = rank
         self.address = address
         self.host = host
         self.incarnation = incarnation
+        self.node = node
 
     def as_told(self) -> ProcRef:
         """The same with the address that a process of another host needs, where there is one."""
         address = published(process(), self.address)
         if address == self.address:
             return self
-        return ProcRef(self.id, self.rank, address, self.host, self.incarnation)
+        return ProcRef(self.id, self.rank, address, self.host, self.incarnation, self.node)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return ProcRef, (self.id, self.rank, self.address, self.host, self.incarnation)
+        fields = (self.id, self.rank, self.address, self.host, self.incarnation, self.node)
+        return ProcRef, fields
 
     def __repr__(self) -> str:
         again = f", incarnation {self.incarnation}" if self.incarnation else ""
@@ -133,6 +137,7 @@ class Placement:
         owner: process and actor (0: the program itself) that spawned it.
         refs: the procs, by rank; elsewhere than at the owner, those that handles here need.
         spawned: what this process spawned on it, by actor id.
+        replaced: processes that had a rank before, the last ones, by id.
         lost: ranks whose process is known to be lost and has not been replaced.
         stopped: why it was stopped; empty while it runs.
         request: at the owner, what the procs were started with.
@@ -152,6 +157,7 @@ class Placement:
         "name",
         "owner",
         "refs",
+        "replaced",
         "request",
         "spawned",
         "stopped",
@@ -176,6 +182,7 @@ class Placement:
         self.version = 0
         self.spawned: dict[int, Spawned] = {}
         self.stopped = ""
+        self.replaced: dict[int, ProcRef] = {}
         self.lost: set[int] = set()
         self.request: Any = None
         self.holders: set[int] = set()
@@ -193,6 +200,10 @@ class Placement:
 
     def replace(self, rank: int, ref: ProcRef) -> None:
         """Put another process in a rank: routes of handles go there from now on."""
+        old = self.refs[rank]
+        self.replaced[old.id] = old
+        while len(self.replaced) > max(_SPARE, 2 * len(self.refs)):
+            del self.replaced[next(iter(self.replaced))]
         self.refs[rank] = ref
         self.lost.discard(rank)
         self.version += 1

@@ -112,7 +112,7 @@ def start(request: Request) -> Placement:
     ranks = range(request.extent.nelements)
     _check_reached(request.hosts)  # by then each has told its name
     refs = {
-        rank: ProcRef(proc, rank, request.host(rank).public, request.host(rank).name)
+        rank: _ref(proc, rank, request.host(rank))
         for rank, proc in zip(ranks, new_ids(len(ranks)), strict=True)
     }
     placement = Placement(new_id(), request.name, request.extent, (here.id, sender()), refs)
@@ -128,6 +128,10 @@ def start(request: Request) -> Placement:
     return placement
 
 
+def _ref(proc: int, rank: int, host: HostRef, incarnation: int = 0) -> ProcRef:
+    return ProcRef(proc, rank, host.public, host.name, incarnation, host.node)
+
+
 def start_again(placement: Placement, ranks: Iterable[int]) -> None:
     """Ask for new processes in the place of some ranks', and send to those from now on."""
     from monarch._proc import logs  # noqa: PLC0415 - few programs replace any
@@ -138,7 +142,7 @@ def start_again(placement: Placement, ranks: Iterable[int]) -> None:
         old = placement.refs[rank]
         host = request.host(rank)
         _check_reached([host])
-        ref = ProcRef(new_ids(1)[0], rank, host.public, host.name, old.incarnation + 1)
+        ref = _ref(new_ids(1)[0], rank, host, old.incarnation + 1)
         placement.replace(rank, ref)
         logs.follow(old.id, ref.id, host.proc)
         placements.note_place(placement, rank)

@@ -49,7 +49,7 @@ def lost_proc(
     dead: Dead, placement: Placement, rank: int, running: Sequence[Running]
 ) -> MeshFailure:
     """What is known of a process that this one started."""
-    ref = placement.refs[rank]
+    ref = placement.replaced.get(dead.proc, placement.refs[rank])
     report: Any = dead.exit
     code = signal = pid = None
     if report is None:
@@ -70,13 +70,12 @@ def lost_proc(
         names = {one.name for one in _on(placement, rank)}
         name = names.pop() if len(names) == 1 else name
     host = ref.host or os.uname().nodename
-    node = "" if placement.request is None else placement.request.host(rank).node
     return MeshFailure(
         kind,
         name,
         (rank,),
         host=host,
-        node_id=node or host,
+        node_id=ref.node or host,
         pid=pid,
         exit_code=code,
         signal=signal,

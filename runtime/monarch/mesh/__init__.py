@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monarch._job.process_mesh import ProcessMesh
 from monarch._mesh import ActorMesh, HostMesh, ProcMesh, this_host, this_proc
 from monarch._shape import Extent, MeshTrait, NDSlice, Point, Region, Shape, Slice, ValueMesh
 
@@ -13,6 +14,7 @@ __all__ = [
     "NDSlice",
     "Point",
     "ProcMesh",
+    "ProcessMesh",
     "Region",
     "Shape",
     "Slice",

@@ -1,0 +1,238 @@
+"""`ProcessMesh`: processes on the hosts of a job of their own, whose lost nodes are replaced."""
+
+# ruff: noqa: SLF001 - a mesh like those it is made of
+from __future__ import annotations
+
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from monarch._actor.future import Done, Pending
+from monarch._actor.pickling import loads, pack
+from monarch._actor.process import process
+from monarch._actor.replies import ERROR, OK
+from monarch._mesh.host_mesh import HostMesh
+from monarch._mesh.proc_mesh import ProcMesh
+from monarch._mesh.respawn import respawn
+from monarch._shape import Extent, Shape
+from monarch.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Self
+
+    from monarch._actor.future import Future
+    from monarch._core import Inbox
+    from monarch._job.job import JobTrait
+    from monarch._mesh.host_mesh import HostRef
+    from monarch._restart import Restart
+
+HOSTS = "hosts"
+_SPARES = "spares"
+
+
+class ProcessMesh(ProcMesh):
+    """Processes on all hosts of a job, with the dimensions "hosts" and "gpus".
+
+    A `ProcMesh` that brings its hosts along: `spawn` gives actors, and when a node is lost,
+    `replace_node` puts another host in its place. It owns the job, which ends with `stop()` or with
+    the program. Slices are plain `ProcMesh`es.
+    """
+
+    def __init__(
+        self,
+        job: JobTrait,
+        *,
+        nodes: int,
+        gpus_per_node: int,
+        spares: int = 0,
+        name: str | None = None,
+        bootstrap: Callable[[], Any] | None = None,
+        restart: Restart | None = None,
+    ) -> None:
+        """Use a job that has the meshes "hosts", and "spares" where there are some.
+
+        The classmethods make such a job. Arguments are theirs; the job must not be stored.
+        """
+        found = job.state(cached_path=None)
+        self._job = job
+        self._lock = Lock()
+        self._spares: list[HostRef] = found.spares._refs() if spares else []
+        self._gave_up: set[str] = set()
+        refs = found.hosts._refs()
+        hosts = HostMesh(refs, Shape.dense(Extent((HOSTS,), (nodes,))))
+        try:
+            made = hosts.spawn_procs(
+                {"gpus": gpus_per_node}, name=name, bootstrap=bootstrap, restart=restart
+            )
+        except BaseException:
+            job.kill()
+            raise
+        super().__init__(made._procs, made._shape, hosts)
+
+    @classmethod
+    def local(
+        cls,
+        hosts: int = 1,
+        gpus_per_host: int = 1,
+        spares: int = 0,
+        *,
+        env: Mapping[str, str] | None = None,
+        name: str | None = None,
+        bootstrap: Callable[[], Any] | None = None,
+        restart: Restart | None = None,
+    ) -> Self:
+        """Hosts that are host agents on this machine, to try programs on.
+
+        Args:
+            hosts: their number.
+            gpus_per_host: processes on each.
+            spares: hosts that stand by for one that is lost.
+            env: variables of the hosts and their processes, over those of this program.
+            name: how messages call the processes.
+            bootstrap: called in each process before its first actor; may be `async`.
+            restart: how single processes that die start again by themselves; nodes do not.
+
+        Raises:
+            ValueError: a number is not positive.
+
+        """
+        from monarch._job.process import ProcessJob  # noqa: PLC0415 - of this kind of job only
+
+        meshes = _meshes("local", hosts, gpus_per_host, spares)
+        return cls(
+            ProcessJob(meshes, env),
+            nodes=hosts,
+            gpus_per_node=gpus_per_host,
+            spares=spares,
+            name=name,
+            bootstrap=bootstrap,
+            restart=restart,
+        )
+
+    @property
+    def nodes(self) -> list[str]:
+        """The ids of the nodes in use, in the order of the dimension "hosts"."""
+        return [host.node for host in self._procs.request.hosts]
+
+    @property
+    def spares(self) -> list[str]:
+        """The ids of the nodes that stand by."""
+        return [host.node for host in self._spares]
+
+    def replace_node(self, node_id: str | None = None) -> Future[None]:
+        """Put another host in the place of a node, and new processes in its ranks.
+
+        A spare host comes first; without one the job is asked for another, and this waits until
+        that is there. Then it returns, and all handles reach the new processes: calls wait for
+        their actors, which are made again. The other nodes go on undisturbed. Processes that the
+        old node still has are killed, and whatever they do from then on has no effect. Replacing a
+        node a second time does nothing.
+
+        Args:
+            node_id: as in `ActorCrashError.node_id`; None for all nodes that have lost ranks.
+
+        Returns:
+            A future that is done once the constructors are through.
+
+        Raises:
+            ValueError: there is no such node.
+            JobError: the job has no other host to give.
+            SupervisionError: the mesh was stopped.
+
+        """
+        procs = self._procs
+        if procs.stopped:
+            raise self._stopped(f"replace_node({node_id!r})")
+        with self._lock:
+            hosts = procs.request.hosts
+            if node_id is None:
+                places = sorted({rank // procs.request.count for rank in procs.lost})
+            elif node_id in self.nodes:
+                places = [self.nodes.index(node_id)]
+            elif node_id in self._gave_up:
+                return Done(None)
+            else:
+                known = ", ".join(self.nodes)
+                raise ValueError(self._said(f"replace_node({node_id!r})", f"the nodes are {known}"))
+            ranks: list[int] = []
+            for place in places:
+                old = hosts[place]
+                hosts[place] = self._another(old)
+                self._gave_up.add(old.node)
+                first = place * procs.request.count
+                ranks += range(first, first + procs.request.count)
+            if self._hosts is not None:
+                self._hosts._hosts.refs = tuple(hosts)
+            return respawn(procs, ranks)
+
+    def stop(self, reason: str = "stopped by client") -> Future[None]:
+        """Stop the processes, and end the job with its hosts.
+
+        Args:
+            reason: what later calls are told.
+
+        """
+        if self._procs.stopped:
+            return Done(None)
+        here = process()
+        inbox = here.engine.open_inbox(False)
+        stopped = super().stop(reason)
+
+        def end() -> None:
+            try:
+                stopped.get()
+                self._job.kill()
+                outcome = OK, pack(None)
+            except Exception as error:  # noqa: BLE001 - who waits gets it
+                outcome = ERROR, pack(error)
+            here.engine.post(here.id, inbox.id, 0, *outcome, None)
+
+        here.start_thread(end, "monarch-job")
+        return Pending(inbox, 1, _ended, f"{self._title()} and its hosts to stop")
+
+    def _another(self, old: HostRef) -> HostRef:
+        """A host in place of `old`."""
+        engine = process().engine
+        while self._spares:
+            spare = self._spares.pop(0)
+            if engine.has_link(spare.proc):
+                self._job_gives_up(old)
+                return spare
+        return self._job.replace_node(old.node)
+
+    def _job_gives_up(self, old: HostRef) -> None:
+        """Have the job end what is left of a node, and replace it by a new spare."""
+
+        def refill() -> None:
+            try:
+                spare = self._job.replace_node(old.node)
+                spare.reached().get()
+            except (JobError, ConnectionError):
+                return  # none is to be had now; the next loss asks again, and says so
+            self._spares.append(spare)
+
+        process().start_thread(refill, "monarch-spare")
+
+    def _new_with_shape(self, shape: Shape) -> Any:
+        return self if shape == self._shape else ProcMesh(self._procs, shape, self._hosts)
+
+
+def _meshes(asked: str, nodes: int, gpus: int, spares: int) -> dict[str, int]:
+    """The meshes of a job with so many hosts.
+
+    Raises:
+        ValueError: a number cannot be.
+
+    """
+    for what, number, least in (("hosts", nodes, 1), ("gpus", gpus, 1), ("spares", spares, 0)):
+        if not isinstance(number, int) or number < least:
+            raise ValueError(
+                f"ProcessMesh.{asked}: the number of {what} is {least} or more, not {number!r}"
+            )
+    return {HOSTS: nodes, _SPARES: spares} if spares else {HOSTS: nodes}
+
+
+def _ended(inbox: Inbox) -> None:
+    _rank, status, data, _buffers = inbox.get(0)
+    if status:
+        raise loads(data)
