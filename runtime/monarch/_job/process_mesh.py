@@ -13,6 +13,7 @@ from monarch._actor.replies import ERROR, OK
 from monarch._mesh.host_mesh import HostMesh
 from monarch._mesh.proc_mesh import ProcMesh
 from monarch._mesh.respawn import respawn
+from monarch._mesh.spares import Spares
 from monarch._shape import Extent, Shape
 from monarch.errors import JobError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from monarch._core import Inbox
     from monarch._job.job import JobTrait
     from monarch._mesh.host_mesh import HostRef
+    from monarch._mesh.placement import Placement
     from monarch._restart import Restart
 
 HOSTS = "hosts"
@@ -46,6 +48,7 @@ class ProcessMesh(ProcMesh):
         gpus_per_node: int,
         spares: int = 0,
         name: str | None = None,
+        spare_procs: int = 0,
         bootstrap: Callable[[], Any] | None = None,
         restart: Restart | None = None,
     ) -> None:
@@ -58,16 +61,24 @@ class ProcessMesh(ProcMesh):
         self._lock = Lock()
         self._spares: list[HostRef] = found.spares._refs() if spares else []
         self._gave_up: set[str] = set()
+        self._per_node = gpus_per_node
         refs = found.hosts._refs()
         hosts = HostMesh(refs, Shape.dense(Extent((HOSTS,), (nodes,))))
         try:
             made = hosts.spawn_procs(
-                {"gpus": gpus_per_node}, name=name, bootstrap=bootstrap, restart=restart
+                {"gpus": gpus_per_node},
+                name=name,
+                bootstrap=bootstrap,
+                restart=restart,
+                spares=spare_procs,
             )
+            for spare in self._spares:
+                self._stand_by(made._procs, spare)
         except BaseException:
             job.kill()
             raise
         super().__init__(made._procs, made._shape, hosts)
+        made._procs.request.another = self._replace_lost
 
     @classmethod
     def local(
@@ -77,6 +88,7 @@ class ProcessMesh(ProcMesh):
         spares: int = 0,
         *,
         env: Mapping[str, str] | None = None,
+        spare_procs: int = 0,
         name: str | None = None,
         bootstrap: Callable[[], Any] | None = None,
         restart: Restart | None = None,
@@ -88,9 +100,12 @@ class ProcessMesh(ProcMesh):
             gpus_per_host: processes on each.
             spares: hosts that stand by for one that is lost.
             env: variables of the hosts and their processes, over those of this program.
+            spare_procs: processes that stand by on each host; a spare host has as many standing by
+                as it would have to run.
             name: how messages call the processes.
             bootstrap: called in each process before its first actor; may be `async`.
-            restart: how single processes that die start again by themselves; nodes do not.
+            restart: how processes that die start again by themselves, and nodes that are lost are
+                replaced; without it, `replace_node` does that.
 
         Raises:
             ValueError: a number is not positive.
@@ -104,6 +119,7 @@ class ProcessMesh(ProcMesh):
             nodes=hosts,
             gpus_per_node=gpus_per_host,
             spares=spares,
+            spare_procs=spare_procs,
             name=name,
             bootstrap=bootstrap,
             restart=restart,
@@ -144,7 +160,6 @@ class ProcessMesh(ProcMesh):
         if procs.stopped:
             raise self._stopped(f"replace_node({node_id!r})")
         with self._lock:
-            hosts = procs.request.hosts
             if node_id is None:
                 places = sorted({rank // procs.request.count for rank in procs.lost})
             elif node_id in self.nodes:
@@ -154,15 +169,11 @@ class ProcessMesh(ProcMesh):
             else:
                 known = ", ".join(self.nodes)
                 raise ValueError(self._said(f"replace_node({node_id!r})", f"the nodes are {known}"))
+            count = procs.request.count
             ranks: list[int] = []
             for place in places:
-                old = hosts[place]
-                hosts[place] = self._another(old)
-                self._gave_up.add(old.node)
-                first = place * procs.request.count
-                ranks += range(first, first + procs.request.count)
-            if self._hosts is not None:
-                self._hosts._hosts.refs = tuple(hosts)
+                self._put_another(place)
+                ranks += range(place * count, (place + 1) * count)
             return respawn(procs, ranks)
 
     def stop(self, reason: str = "stopped by client") -> Future[None]:
@@ -190,6 +201,19 @@ class ProcessMesh(ProcMesh):
         here.start_thread(end, "monarch-job")
         return Pending(inbox, 1, _ended, f"{self._title()} and its hosts to stop")
 
+    def _replace_lost(self, place: int) -> None:
+        """Put another host in the place of one that is lost; its ranks start again by a policy."""
+        with self._lock:
+            self._put_another(place)
+
+    def _put_another(self, place: int) -> None:
+        hosts = self._procs.request.hosts
+        old = hosts[place]
+        hosts[place] = self._another(old)
+        self._gave_up.add(old.node)
+        if self._hosts is not None:
+            self._hosts._hosts.refs = tuple(hosts)
+
     def _another(self, old: HostRef) -> HostRef:
         """A host in place of `old`."""
         engine = process().engine
@@ -209,9 +233,16 @@ class ProcessMesh(ProcMesh):
                 spare.reached().get()
             except (JobError, ConnectionError):
                 return  # none is to be had now; the next loss asks again, and says so
+            self._stand_by(self._procs, spare)
             self._spares.append(spare)
 
         process().start_thread(refill, "monarch-spare")
+
+    def _stand_by(self, procs: Placement, spare: HostRef) -> None:
+        """Have processes ready on a spare host."""
+        host = HostMesh([spare], Shape.unity())
+        name = f"{procs.name} on {spare.node}"
+        procs.request.spares.append(Spares(host, self._per_node, name, refills=False))
 
     def _new_with_shape(self, shape: Shape) -> Any:
         return self if shape == self._shape else ProcMesh(self._procs, shape, self._hosts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 
 from monarch import config
-from monarch._actor.future import Pending
+from monarch._actor.future import Combined, Pending
 from monarch._actor.process import process
 from monarch._actor.replies import OK
 from monarch._mesh import placement as placements
@@ -30,13 +30,15 @@ def stop_procs(procs: Placement, reason: str, title: str) -> Future[None]:
     limit: float = config.value("mesh_terminate_timeout")
     procs.stop(reason)
     ids = [ref.id for ref in procs.refs.values()]
+    spares = [] if procs.request is None else procs.request.spares
+    others = [one.stop(reason) for one in spares]
 
     def done(_inbox: Inbox) -> None:
         placements.disown(procs)
 
     ended = when_ended(ids, done, f"{title} to stop")
     local.stop(ids, reason, limit)
-    return ended
+    return Combined([ended, *others], lambda _all: None) if others else ended
 
 
 class _Waiters:

@@ -111,6 +111,7 @@ class HostMesh(MeshTrait):
         proc_bind: Sequence[Mapping[str, str]] | None = None,
         bootstrap_command: Any | Callable[[Point], Any] | None = None,
         restart: Restart | None = None,
+        spares: int = 0,
     ) -> ProcMesh:
         """Start processes on each host; returns at once.
 
@@ -129,10 +130,13 @@ class HostMesh(MeshTrait):
                 function that gives one for a point of the result.
             restart: how processes that die start again by themselves, with their actors; without
                 it, who spawned them is told of each death.
+            spares: processes that stand by on each host, with the modules of the actors imported.
+                One of them becomes that of a rank that starts again there, and another is started.
 
         Raises:
             ValueError: a dimension is one of the hosts' or has no process, or `proc_bind` is not
-                as long as there are processes on a host.
+                as long as there are processes on a host, or `spares` is no number of processes, or
+                goes with a `bootstrap_command`.
             RuntimeError: the hosts were shut down.
             LinkError: there is no link to a worker that the program attached to; it is named.
             OSError: there are no descriptors left for the links to that many processes.
@@ -142,7 +146,18 @@ class HostMesh(MeshTrait):
         request = spawning.Request(
             self, dict(per_host or {}), bootstrap, name, proc_bind, bootstrap_command, restart
         )
+        if spares and (not isinstance(spares, int) or spares < 0 or bootstrap_command is not None):
+            raise ValueError(
+                self._said(
+                    f"spawn_procs(spares={spares!r})",
+                    "spares is a number of processes, without bootstrap_command",
+                )
+            )
         procs = ProcMesh(spawning.start(request), request.shape, self)
+        if spares:
+            from monarch._mesh.spares import Spares  # noqa: PLC0415 - it knows this module
+
+            request.spares.append(Spares(self, spares, request.name))
         spawned = self._hosts.spawned
         spawned[:] = [one for one in spawned if not one._procs.stopped]
         spawned.append(procs)

@@ -100,6 +100,8 @@ class ProcMesh(MeshTrait):
         if not alone or restart is not None:
             procs.spawned[mesh._actor] = Spawned(mesh._actor, name, ranks, create, restart)
         place.engine.cast(route.targets, "", *create)
+        for spares in () if procs.request is None else procs.request.spares:
+            spares.warm(Class)
         if owner:
             cells[owner].at_end(lambda: _outlived(mesh))
         return mesh  # type: ignore[return-value]  # typed as the class

@@ -43,12 +43,26 @@ def respawn(placement: Placement, ranks: Sequence[int]) -> Future[None]:
         return Done(None)
     here = process()
     local.kill([placement.refs[rank].id for rank in ranks])
-    spawning.start_again(placement, ranks)
+    cold = _take_spares(placement, ranks)
+    spawning.start_again(placement, cold)
     news = placements.news(placement, ranks)
     told = [here.asking(one, "placement", news) for one in placement.holders]
-    return Combined(
-        [*told, begun(placement, ranks), _made(placement, remake(placement, ranks))], _nothing
-    )
+    made = _made(placement, remake(placement, ranks))
+    for spares in placement.request.spares:
+        spares.refill()
+    return Combined([*told, begun(placement, ranks), made], _nothing)
+
+
+def _take_spares(placement: Placement, ranks: Sequence[int]) -> list[int]:
+    """Put processes that stand by in some ranks; gives those for which there was none."""
+    left = list(ranks)
+    for spares in placement.request.spares:
+        from monarch._mesh.spares import follow  # noqa: PLC0415 - only where there are some
+
+        for rank, ref in spares.take(placement, placement.request, left).items():
+            follow(placement, rank, ref, placement.request.host(rank).proc)
+            left.remove(rank)
+    return left
 
 
 def _nothing(_all: list[Any]) -> None:

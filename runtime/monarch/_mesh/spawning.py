@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch._mesh.host_mesh import HostMesh, HostRef
+    from monarch._mesh.spares import Spares
     from monarch._proc.spec import ProcSpec
 
 __all__ = ["Request", "start", "start_again"]
@@ -49,6 +50,8 @@ class Request:
                 )
             )
         self.restart = restart
+        self.spares: list[Spares] = []
+        self.another: Callable[[int], object] | None = None  # puts another host in this place
         self.per_host = _sizes(hosts, per_host)
         self.count = prod(self.per_host.values())
         labels = hosts._labels

@@ -63,6 +63,13 @@ def _kill(_client: int, body: tuple[list[int], bool]) -> None:
     local.kill(procs, expected=expected)
 
 
+def _rename(_client: int, body: tuple[list[int], str]) -> None:
+    from monarch._proc import local  # noqa: PLC0415 - as above
+
+    for proc in body[0]:
+        local.rename(proc, body[1])
+
+
 def _started(proc: int, pid: int) -> None:
     client = _askers.get(proc)
     if client is not None:
@@ -143,6 +150,7 @@ def _listen(here: Process) -> None:
     here.on("spawn", _spawn)
     here.on("stop_procs", _stop)
     here.on("kill_procs", _kill)
+    here.on("rename_procs", _rename)
     here.on("ready", lambda _client, _body: None)
     here.on("host", lambda client, _body: here.tell(client, "host_is", described(here)))
     here.on_link_lost(_client_lost)

@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from monarch._proc.boards import Running
     from monarch._proc.spec import ProcSpec
 
-__all__ = ["host_of", "kill", "lives", "on_host_lost", "pid", "running", "spawn", "stop"]
+__all__ = [
+    "host_of",
+    "is_lost",
+    "kill",
+    "lives",
+    "on_host_lost",
+    "pid",
+    "rename",
+    "running",
+    "spawn",
+    "stop",
+]
 
 _lock = allocate_lock()
 _hosts: dict[int, int] = {}  # by process, the one that starts it; both until its end is told
@@ -24,6 +35,8 @@ _pids: dict[int, int] = {}
 _ran: dict[int, list[Running]] = {}
 _lost: dict[int, list[Callable[[], object]]] = {}
 _silent: dict[int, float] = {}  # by host agent that has been given up, seconds it said nothing
+_gone: dict[int, None] = {}  # hosts whose link has ended, the last ones
+_REMEMBERED = 4096
 
 
 def spawn(host: int, specs: Sequence[ProcSpec]) -> None:
@@ -34,7 +47,16 @@ def spawn(host: int, specs: Sequence[ProcSpec]) -> None:
         for spec in specs:
             _hosts[spec.id] = host
     local.announce(specs)
-    process().tell(host, "spawn", [spec.values() for spec in specs])
+    if host in _gone:
+        why = f"its host agent, process {host:016x}, is gone"
+        _end_all([spec.id for spec in specs], why, killed=False)
+    else:
+        process().tell(host, "spawn", [spec.values() for spec in specs])
+
+
+def is_lost(host: int) -> bool:
+    """Whether the link to a host agent has ended: what it ran is gone, and it starts nothing."""
+    return host in _gone
 
 
 def host_of(proc: int) -> int | None:
@@ -60,6 +82,11 @@ def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
 def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     """Have processes killed with everything they have started."""
     _order("kill_procs", procs, expected)
+
+
+def rename(proc: int, label: str) -> None:
+    """Have other words put before the lines that a process prints."""
+    _order("rename_procs", [proc], label)
 
 
 def running(proc: int) -> list[Running]:
@@ -116,12 +143,13 @@ def _host_lost(host: int) -> None:
     """
     with _lock:
         handlers = _lost.pop(host, [])
+        _gone[host] = None
+        while len(_gone) > _REMEMBERED:
+            del _gone[next(iter(_gone))]
         gone = [proc for proc, found in _hosts.items() if found == host]
         left = [proc for proc, found in _hosts.items() if found != host]
     silent = _silent.pop(host, 0.0)
     if gone:
-        from time import time  # noqa: PLC0415 - only on the way out
-
         here = process()
         for proc in left:
             if here.engine.has_link(proc):
@@ -131,9 +159,7 @@ def _host_lost(host: int) -> None:
             reason = f"its host has not answered for {silent:.1f} s"
         for proc in gone:
             here.give_up(proc)
-            pid = _pids.get(proc, 0)
-            told = {"proc": proc, "pid": pid, "time": time(), "reason": reason}
-            _ended(host, ({**told, "signal": None if silent or not pid else 9}, []))
+        _end_all(gone, reason, killed=not silent)
     for handler in handlers:
         handler()
 
@@ -157,6 +183,15 @@ def _fence(_peer: int, gone: list[int]) -> None:
     for proc in list(_hosts):
         if here.engine.has_link(proc):
             here.tell(proc, "fence", gone)
+
+
+def _end_all(procs: Sequence[int], reason: str, *, killed: bool) -> None:
+    from time import time  # noqa: PLC0415 - only on the way out
+
+    for proc in procs:
+        pid = _pids.get(proc, 0)
+        told = {"proc": proc, "pid": pid, "time": time(), "reason": reason}
+        _ended(0, ({**told, "signal": 9 if killed and pid else None}, []))
 
 
 def _listen(here: Process) -> None:
@@ -183,6 +218,7 @@ def _forget() -> None:
     _pids.clear()
     _lost.clear()
     _silent.clear()
+    _gone.clear()
 
 
 at_start(_listen)

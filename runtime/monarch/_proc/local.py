@@ -31,6 +31,7 @@ __all__ = [
     "note_exit",
     "note_started",
     "pid",
+    "rename",
     "running",
     "spawn",
     "spawner",
@@ -133,6 +134,13 @@ def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     hosts.kill(wanted, expected=expected)
     if _spawner is not None:
         _spawner.kill(wanted, expected=expected)
+
+
+def rename(proc: int, label: str) -> None:
+    """Put another name and rank before the lines that a process prints."""
+    hosts.rename(proc, label)
+    if _spawner is not None:
+        _spawner.rename(proc, label)
 
 
 def running(proc: int) -> list[Running]:

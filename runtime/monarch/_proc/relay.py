@@ -94,7 +94,7 @@ class Relay:
             OSError: no descriptor is left.
 
         """
-        prefix = f"[{label}] ".encode() if label else b""
+        prefix = _prefix(label)
         made = []
         for sink in (1, 2):
             reading, writing = os.pipe()
@@ -102,6 +102,12 @@ class Relay:
             self._streams[reading] = _Stream(proc, reading, sink, prefix)
             made.append(writing)
         return made[0], made[1]
+
+    def rename(self, proc: int, label: str) -> None:
+        """Put another label before the lines of a process from now on."""
+        for stream in self._streams.values():
+            if stream.proc == proc:
+                stream.prefix = _prefix(label)
 
     def processes(self) -> set[int]:
         """Those whose pipes are open."""
@@ -181,3 +187,7 @@ class Relay:
         for line in lines:
             sink.pending += stream.prefix + line
         sink.flush()
+
+
+def _prefix(label: str) -> bytes:
+    return f"[{label}] ".encode() if label else b""

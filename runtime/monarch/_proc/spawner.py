@@ -155,6 +155,12 @@ class Spawner:
             if found and self._messages is not None:
                 self._send(self._messages, ("kill", found, expected))
 
+    def rename(self, proc: int, label: str) -> None:
+        """Put another label before the lines of a process."""
+        with self._lock:
+            if proc in self._live and self._messages is not None:
+                self._send(self._messages, ("rename", proc, label))
+
     def forward(self, procs: Iterable[int], *, on: bool) -> None:
         """Get the lines of these processes by `on_log`, in place of this process's output."""
         with self._lock:

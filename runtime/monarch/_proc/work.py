@@ -46,6 +46,26 @@ def work(spec: ProcSpec, link: int, settings: dict[str, Any], ready: Callable[[]
     return 0
 
 
+def become(values: tuple[Any, ...], *, devices: bool) -> None:
+    """Be another process than the one this was started as: it has stood by for that."""
+    import os  # noqa: PLC0415 - loaded anyway
+
+    from monarch._proc import binding, environment  # noqa: PLC0415 - as above
+    from monarch._proc.spec import ProcSpec  # noqa: PLC0415 - as above
+
+    global own  # noqa: PLW0603 - see there
+    spec = ProcSpec.from_values(values)
+    for name, value in environment.variables(spec, os.environ, devices=devices).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    binding.apply(spec.bind)
+    own = spec
+    if spec.bootstrap is not None:
+        _bootstrap(spec.bootstrap)
+
+
 def _bootstrap(data: bytes) -> None:
     result = loads(data)()
     if hasattr(result, "__await__"):

@@ -62,6 +62,7 @@ class Zygote:
             "stop": self._stop,
             "kill": self._kill,
             "forward": self._set_forwarding,
+            "rename": self._rename,
         }
 
     def run(self) -> None:
@@ -240,6 +241,11 @@ class Zygote:
         for member in self._family.find(procs):
             member.expected = expected
             member.signal(_signal.SIGKILL)
+
+    def _rename(self, proc: int, label: str, fds: list[int]) -> None:  # noqa: ARG002
+        for member in self._family.find([proc]):
+            member.label = label
+        self._relay.rename(proc, label if self._settings.get("prefix", True) else "")
 
     def _set_forwarding(self, procs: list[int], on: bool, fds: list[int]) -> None:  # noqa: ARG002
         if on:

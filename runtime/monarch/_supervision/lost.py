@@ -227,7 +227,7 @@ class Lost:
         replaced = (
             placement.refs[rank].id != dead.proc
         )  # before it was heard of: no owner has lost it
-        if replaced or self._owners.restarts.covers(placement):
+        if replaced or self._owners.restarts.covers(placement, rank):
             with self._lock:
                 self._restarted[dead.proc] = None
                 while len(self._restarted) > _REMEMBERED:

@@ -7,13 +7,22 @@ from monarch._actor.pickling import pack
 from monarch._actor.process import process
 from monarch._mesh.ends import stop_procs, when_ended
 from monarch._mesh.respawn import create, respawn, when_closed
-from monarch._proc import local
+from monarch._proc import hosts, local
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Protocol, TypeVar
 
     from monarch._mesh.placement import Placement, Spawned
+
+    class Death(Protocol):
+        """Of a rank."""
+
+        @property
+        def rank(self) -> int: ...
+
+    D = TypeVar("D", bound=Death)
 
 __all__ = ["Actors", "Procs"]
 
@@ -45,6 +54,14 @@ class Procs:
         """Whether a process still stands for a rank, and was not replaced meanwhile."""
         return self.placement.refs[rank].id == proc
 
+    def apart(self, deaths: list[D]) -> list[D]:
+        """Deaths that do not have the same cause: a host that is lost is one death."""
+        found: dict[object, D] = {}
+        for death in deaths:
+            host = self.placement.request.host(death.rank).proc
+            found.setdefault(host if hosts.is_lost(host) else -death.rank - 1, death)
+        return list(found.values())
+
     def stop(self, rank: int, shutdown: float) -> None:
         """Return when the process of a rank has ended, killed after `shutdown` seconds."""
         proc = self.placement.refs[rank].id
@@ -53,7 +70,17 @@ class Procs:
         _within(ended, shutdown + _KILLED_S)
 
     def start(self, ranks: Sequence[int], shutdown: float) -> None:  # noqa: ARG002 - as of actors
-        """Put new processes in these ranks, and make their actors again."""
+        """Put new processes in these ranks, and make their actors again.
+
+        A host that is lost is replaced first, and all its ranks start again.
+        """
+        request = self.placement.request
+        places = {rank // request.count for rank in ranks}
+        lost = [place for place in sorted(places) if hosts.is_lost(request.hosts[place].proc)]
+        for place in lost:
+            request.another(place)
+        more = [rank for rank in self.ranks() if rank // request.count in lost]
+        ranks = sorted({*ranks, *more})
         respawn(self.placement, ranks)
         if self.placement.stopped:  # meanwhile, and it did not know of the new ones
             local.kill([self.placement.refs[rank].id for rank in ranks])
@@ -89,6 +116,11 @@ class Actors:
     def has(self, rank: int, proc: int) -> bool:
         """As `Procs.has`; one that was stopped on purpose is not started again."""
         return self.placement.refs[rank].id == proc and rank not in self.spawned.gone
+
+    @staticmethod
+    def apart(deaths: list[D]) -> list[D]:
+        """As `Procs.apart`."""
+        return deaths
 
     def stop(self, rank: int, shutdown: float) -> None:
         """Return when the actor of a rank has ended.

@@ -11,6 +11,7 @@ from _thread import allocate_lock
 from time import monotonic
 
 from monarch._mesh import placement as placements
+from monarch._proc import hosts
 from monarch._restart import Restart
 from monarch._supervision.members import Actors, Procs
 from monarch._supervision.policy import GiveUp, Group
@@ -70,9 +71,12 @@ class Restarts:
         here.at_exit(self._close)
 
     @staticmethod
-    def covers(placement: Placement) -> bool:
-        """Whether a mesh of processes that this one started has a policy."""
-        return placement.request is not None and placement.request.restart is not None
+    def covers(placement: Placement, rank: int) -> bool:
+        """Whether a mesh of processes that this one started has a policy that can help a rank."""
+        request = placement.request
+        if request is None or request.restart is None:
+            return False
+        return request.another is not None or not hosts.is_lost(request.host(rank).proc)
 
     def proc_lost(self, placement: Placement, rank: int, proc: int, failure: MeshFailure) -> bool:
         """Let the policy of a mesh take care of a lost process; False where it has given up."""
@@ -178,15 +182,15 @@ class Restarts:
                     queue.busy = False
                     return
             members = queue.members
-            deaths = [one for one in deaths if members.has(one.rank, one.proc)]
+            deaths = members.apart([one for one in deaths if members.has(one.rank, one.proc)])
             found = queue.group.ended([(one.rank, one.well) for one in deaths], monotonic())
             try:
                 if isinstance(found, GiveUp):
                     self._give_up(queue, deaths, found)
                 elif found is not None:
                     self._restart(queue, found)
-            except Exception:  # noqa: BLE001 - the next death is to be answered all the same
-                _report(members.title)
+            except Exception as error:  # noqa: BLE001 - what cannot start again is given up
+                self._end(queue, deaths[-1], f"{members.title} ends: {error}")
 
     def _restart(self, queue: _Queue, plan: Plan) -> None:
         members, shutdown = queue.members, queue.group.restart.shutdown
@@ -202,6 +206,10 @@ class Restarts:
         last = next(one for one in deaths if one.rank == found.child)
         often = f"{found.restarts} restarts within {restart.within:g} s"
         why = f"{members.title} ends: it has had {often}, and {restart.max} are allowed"
+        self._end(queue, last, why)
+
+    def _end(self, queue: _Queue, last: _Death, why: str) -> None:
+        members = queue.members
         with self._lock:
             queue.over = True
         members.end(why)
@@ -213,11 +221,3 @@ class Restarts:
     def _close(self) -> None:
         if self._ending is not None:
             self._ending.set()
-
-
-def _report(title: str) -> None:
-    import sys  # noqa: PLC0415 - only on the way out
-    import traceback  # noqa: PLC0415
-
-    if sys.stderr is not None:
-        sys.stderr.write(f"monarch: while {title} was to be restarted: {traceback.format_exc()}")

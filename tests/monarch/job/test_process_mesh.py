@@ -218,6 +218,41 @@ def test_a_process_alone_starts_again_by_a_policy_on_its_node(local, failures):
     assert failures == []
 
 
+@pytest.mark.promise("S02")
+def test_a_policy_replaces_a_lost_node_as_well_and_counts_it_once(local, failures):
+    mesh = local(hosts=2, gpus_per_host=3, spares=1, restart=Restart(max=1))
+    workers = mesh.spawn("w", Worker)
+    before = list(workers.where.call().get(T).values())
+    (spare,) = mesh.spares
+    crash(workers, 1)
+
+    def answers():
+        try:
+            return list(workers.where.call().get(T).values())
+        except SupervisionError:
+            return None
+
+    after = until(answers)
+    assert [one[:2] for one in after[:3]] == [one[:2] for one in before[:3]]
+    assert {one[0] for one in after[3:]} == {spare}
+    assert failures == []
+
+
+def test_processes_stand_by_on_a_spare_host(local, failures):
+    mesh = local(hosts=2, gpus_per_host=2, spares=1, spare_procs=1)
+    workers = mesh.spawn("w", Worker)
+    before = list(workers.where.call().get(T).values())
+    for spares in mesh._procs.request.spares:
+        spares.ready().get(T)
+    standing = mesh._procs.request.spares[1]._procs.spawn("at", Worker)
+    there = {one[1] for one in standing.where.call().get(T).values()}
+    mesh.replace_node(crash(workers, 0).node_id).get(T)
+    after = list(workers.where.call().get(T).values())
+    assert {one[1] for one in after[:2]} == there
+    assert [one[:2] for one in after[2:]] == [one[:2] for one in before[2:]]
+    until(lambda: failures)
+
+
 def test_the_end_of_the_mesh_is_the_end_of_its_hosts(local):
     mesh = local(hosts=2, spares=1)
     agents = list(mesh.spawn("w", Worker).agent.call().get(T).values())
