@@ -38,6 +38,13 @@ trainer 0: 16 batches, sum 249500
 trainer 1: 16 batches, sum 250000
 complete: True
 """,
+    "replace_node": """\
+step 0: 0 from hosts_0 hosts_1 hosts_2 hosts_3
+step 1: 8 from hosts_0 hosts_1 hosts_2 hosts_3
+lost hosts_1
+step 2: 32 from hosts_0 spares_0 hosts_2 hosts_3
+step 3: 72 from hosts_0 spares_0 hosts_2 hosts_3
+""",
     "asyncio_client": """\
 served: soup bread tea
 ready: rice

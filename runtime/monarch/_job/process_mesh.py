@@ -15,7 +15,6 @@ from monarch._mesh.proc_mesh import ProcMesh
 from monarch._mesh.respawn import respawn
 from monarch._mesh.spares import Spares
 from monarch._shape import Extent, Shape
-from monarch.errors import JobError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -118,6 +117,52 @@ class ProcessMesh(ProcMesh):
             ProcessJob(meshes, env),
             nodes=hosts,
             gpus_per_node=gpus_per_host,
+            spares=spares,
+            spare_procs=spare_procs,
+            name=name,
+            bootstrap=bootstrap,
+            restart=restart,
+        )
+
+    @classmethod
+    def from_slurm(
+        cls,
+        nodes: int = 1,
+        gpus_per_node: int = 1,
+        spares: int = 0,
+        *,
+        spare_procs: int = 0,
+        name: str | None = None,
+        bootstrap: Callable[[], Any] | None = None,
+        restart: Restart | None = None,
+        **options: Any,
+    ) -> Self:
+        """Nodes from SLURM; waits until they are there.
+
+        Args:
+            nodes: their number.
+            gpus_per_node: GPUs to ask for on each node, and processes on it.
+            spares: nodes more, that stand by.
+            spare_procs: as in `local`.
+            name: as in `local`.
+            bootstrap: as in `local`.
+            restart: as in `local`.
+            options: more of `SlurmJob`, as `partition` or `time_limit`. A node listens on any free
+                port unless `monarch_port` says otherwise.
+
+        Raises:
+            ValueError: a number is not positive.
+            JobError: SLURM does not give the nodes; the text says why.
+
+        """
+        from monarch._job.slurm.job import SlurmJob  # noqa: PLC0415 - of this kind of job only
+
+        meshes = _meshes("from_slurm", nodes, gpus_per_node, spares)
+        options.setdefault("monarch_port", 0)  # nodes may share a machine
+        return cls(
+            SlurmJob(meshes, gpus_per_node=gpus_per_node, **options),
+            nodes=nodes,
+            gpus_per_node=gpus_per_node,
             spares=spares,
             spare_procs=spare_procs,
             name=name,
@@ -231,8 +276,8 @@ class ProcessMesh(ProcMesh):
             try:
                 spare = self._job.replace_node(old.node)
                 spare.reached().get()
-            except (JobError, ConnectionError):
-                return  # none is to be had now; the next loss asks again, and says so
+            except Exception:  # noqa: BLE001 - none now; the next loss asks again, and says why
+                return
             self._stand_by(self._procs, spare)
             self._spares.append(spare)
 

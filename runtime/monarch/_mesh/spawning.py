@@ -83,12 +83,14 @@ class Request:
         from monarch._proc.spec import ProcSpec  # noqa: PLC0415 - a proc that spawns none does without
 
         program, variables = self.commands[rank]
+        node = self.host(rank).node
+        known = {"MONARCH_NODE_ID": node} if node else {}
         return ProcSpec(
             proc,
             rank,
             (self.extent.labels, self.extent.sizes),
             self.name,
-            {**config.inherited(), **variables},
+            {**config.inherited(), **known, **variables},
             self.bind[rank % self.count] if self.bind else None,
             self.bootstrap,
             program,

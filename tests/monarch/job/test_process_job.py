@@ -163,7 +163,8 @@ def test_a_later_process_with_the_same_pid_is_not_taken_for_the_worker(folder, j
     found = job_load(DEFAULT_JOB_PATH)
     (worker,) = found._workers["hosts"]
     other = subprocess.Popen(["sleep", "60"])
-    found._workers["hosts"] = [type(worker)(other.pid, worker.address, worker.started, worker.node)]
+    earlier = worker.started - 1  # the kernel counts in hundredths, and both may be in the same one
+    found._workers["hosts"] = [type(worker)(other.pid, worker.address, earlier, worker.node)]
     assert not found.can_run(made)
     found.kill()
     assert other.poll() is None

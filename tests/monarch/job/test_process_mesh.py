@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -262,6 +265,27 @@ def test_the_end_of_the_mesh_is_the_end_of_its_hosts(local):
     assert not any(map(alive, agents))
     with pytest.raises(SupervisionError, match="replace_node"):
         mesh.replace_node("hosts_0")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_program_of_the_documentation_runs_on_slurm(slurm, tmp_path):
+    program = Path(__file__).resolve().parents[3] / "examples/replace_node.py"
+    done = subprocess.run(
+        [sys.executable, str(program), "--slurm"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    steps = [line.split(" from ") for line in done.stdout.splitlines() if " from " in line]
+    assert [step for step, _ in steps] == ["step 0: 0", "step 1: 8", "step 2: 32", "step 3: 72"]
+    before, _, _, after = [nodes.split() for _, nodes in steps]
+    assert f"lost {before[1]}" in done.stdout
+    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True, True]
+    assert {*before, *after} == set(slurm.nodes)
 
 
 @pytest.mark.parametrize(
