@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
+OF_THEIR_OWN = {"elastic_ddp", "slurm_hosts"}  # need more than this package; tested elsewhere
 PRINTED = {
     "counter": """\
 one: 15
@@ -74,7 +75,7 @@ def test_a_program_prints_its_result_and_nothing_else(name, tmp_path):
 
 
 def test_every_program_has_its_result_here():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == set(PRINTED)
+    assert {path.stem for path in EXAMPLES.glob("*.py")} - OF_THEIR_OWN == set(PRINTED)
 
 
 def outputs(cell):

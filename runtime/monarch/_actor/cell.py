@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["Cell", "cells"]
+__all__ = ["SNAPSHOT", "Cell", "cells"]
+
+SNAPSHOT = "__snapshot__"
 
 
 class Cell:
@@ -82,6 +84,9 @@ class Cell:
                 self._add(name, method)
             else:
                 self.plain[name] = getattr(instance, name)
+        snapshot = getattr(self.cls, SNAPSHOT, None)
+        if snapshot is not None:
+            self._add(SNAPSHOT, Method(snapshot, SNAPSHOT))
 
     def at_end(self, function: Callable[[], None]) -> None:
         """Call `function()` once the actor has ended, last in first out."""

@@ -129,7 +129,8 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
 
     actor = request.actor
     try:
-        cls, args, kwargs, info = loads(data, buffers)
+        made, kept = _first_and_last(loads(data, buffers))
+        cls, args, kwargs, info = made
     except Exception as error:  # noqa: BLE001 - it is the owner's to know
         _unmade(request, error)
         return
@@ -140,6 +141,8 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
         if slot is not None:
             slot.running = request
         instance = cls(*args, **kwargs)
+        if kept is not None:
+            instance.__restore__(loads(*kept))
         if slot is not None:
             slot.running = None
         cell.born(instance)
@@ -149,6 +152,16 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
         fail(cell, "__init__", error, "init", request)
         return
     reply(request, value=True)
+
+
+def _first_and_last(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any, ...] | None]:
+    """What an actor is made of, and its snapshot where it is made again with one.
+
+    With one, both come pickled: (data, buffers) and (data, buffers).
+    """
+    if isinstance(found[0], type):
+        return found, None
+    return loads(*found[:2]), found[2:]
 
 
 def _unmade(request: Request, error: Exception) -> None:

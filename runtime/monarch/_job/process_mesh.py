@@ -17,7 +17,7 @@ from monarch._mesh.spares import Spares
 from monarch._shape import Extent, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
     from monarch._actor.future import Future
@@ -163,6 +163,55 @@ class ProcessMesh(ProcMesh):
             SlurmJob(meshes, gpus_per_node=gpus_per_node, **options),
             nodes=nodes,
             gpus_per_node=gpus_per_node,
+            spares=spares,
+            spare_procs=spare_procs,
+            name=name,
+            bootstrap=bootstrap,
+            restart=restart,
+        )
+
+    @classmethod
+    def from_ssh(
+        cls,
+        hosts: Sequence[str] | str,
+        gpus_per_host: int = 1,
+        spares: int = 0,
+        *,
+        spare_procs: int = 0,
+        name: str | None = None,
+        bootstrap: Callable[[], Any] | None = None,
+        restart: Restart | None = None,
+        **options: Any,
+    ) -> Self:
+        """Machines that are reached by `ssh`.
+
+        Args:
+            hosts: what `ssh` takes for each (`user@host`, or a name of its configuration), or text
+                such as "node[01-04]".
+            gpus_per_host: processes on each.
+            spares: how many of these hosts, the last ones, stand by.
+            spare_procs: as in `local`.
+            name: as in `local`.
+            bootstrap: as in `local`.
+            restart: as in `local`.
+            options: more of `SSHJob`, as `ssh_args`.
+
+        Raises:
+            ValueError: a number is not positive, or `spares` leaves no host.
+            JobError: a host cannot be reached.
+
+        """
+        from monarch._job.hostlist import expand  # noqa: PLC0415 - of this kind of job only
+        from monarch._job.ssh.job import SSHJob  # noqa: PLC0415 - as above
+
+        listed = expand(hosts) if isinstance(hosts, str) else list(hosts)
+        nodes = len(listed) - spares
+        meshes = _meshes("from_ssh", nodes, gpus_per_host, spares)
+        named = {HOSTS: listed[:nodes], _SPARES: listed[nodes:]}
+        return cls(
+            SSHJob({mesh: named[mesh] for mesh in meshes}, **options),
+            nodes=nodes,
+            gpus_per_node=gpus_per_host,
             spares=spares,
             spare_procs=spare_procs,
             name=name,

@@ -95,7 +95,8 @@ class Spawned:
     """Actors that this process spawned on a mesh of procs: what it takes to make one again.
 
     `ranks` are those of the mesh of procs, None for all; `gone` the ones that were stopped;
-    `restart` is the policy for failures of the actors themselves.
+    `restart` is the policy for failures of the actors themselves; `snapshots` have state that they
+    gave, by rank, pickled, with the time.
     """
 
     __slots__ = (
@@ -109,6 +110,7 @@ class Spawned:
         "ranks",
         "restart",
         "sender",
+        "snapshots",
     )
 
     def __init__(
@@ -124,6 +126,7 @@ class Spawned:
         self.ranks = ranks
         self.gone: frozenset[int] = _NONE
         self.restart = restart
+        self.snapshots: dict[int, tuple[bytes, list[bytes] | None, float]] = {}
         self.data, self.buffers, self.sender, self.extent, self.flags = create
 
 

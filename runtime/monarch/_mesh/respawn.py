@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from monarch._actor.cell import cells
 from monarch._actor.future import Combined, Done, Pending
+from monarch._actor.pickling import dumps
 from monarch._actor.process import at_start, process
 from monarch._actor.replies import OK, error_from
 from monarch._mesh import placement as placements
@@ -112,11 +113,16 @@ def _place(spawned: Spawned, rank: int) -> int | None:
 def _create(placement: Placement, spawned: Spawned, rank: int, place: int) -> None:
     engine = process().engine
     targets = engine.targets(placement.reach([rank]), [spawned.actor])
+    data, buffers = spawned.data, spawned.buffers
+    kept = spawned.snapshots.get(rank)
+    if kept is not None:
+        first = None if buffers is None else [bytes(one) for one in buffers]
+        data, buffers = dumps((data, first, *kept[:2]), "snapshot")
     engine.cast(
         targets,
         "",
-        spawned.data,
-        spawned.buffers,
+        data,
+        buffers,
         spawned.sender,
         spawned.extent,
         spawned.flags,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from monarch._failure import Cause, MeshFailure
+from monarch._mesh.snapshots import snapshot, snapshots
 from monarch._restart import Decision, Restart
 from monarch._supervision.service import unhandled_fault_hook
 from monarch._supervision.status import ProcStatus, status
@@ -17,6 +18,8 @@ __all__ = [
     "ProcStatus",
     "Restart",
     "SupervisionError",
+    "snapshot",
+    "snapshots",
     "status",
     "unhandled_fault_hook",
 ]

@@ -1,0 +1,228 @@
+"""Data-parallel training that a lost rank does not stop.
+
+Each rank holds the model and averages gradients with the others over `torch.distributed`, gloo on
+CPUs and NCCL or RCCL on GPUs. The program holds the store by which the ranks of a group find each
+other, and forms a new group, under a prefix of its own, when a rank has been replaced. The others
+keep their processes, weights and optimizers; the new one gets both from one of them. Collectives
+are not waited for blindly, so that a peer that hangs holds nobody.
+
+    python examples/elastic_ddp.py --steps 60 --kill-at 20 --kill-at 40
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import signal
+import time
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+
+import monarch.actor
+from monarch.actor import (
+    Actor,
+    ActorCrashError,
+    ActorError,
+    concurrent_endpoint,
+    current_rank,
+    endpoint,
+    this_host,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WAIT = timedelta(seconds=30)
+SAMPLES = 64
+DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def batch(rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the samples of a rank in a step, and what the model should make of them."""
+    drawn = torch.Generator().manual_seed(1_000_003 * step + rank)
+    inputs = torch.randn(SAMPLES, 8, generator=drawn)
+    return inputs.to(DEVICE), torch.sin(inputs.sum(1, keepdim=True)).to(DEVICE)
+
+
+def group_of(store: Any, rank: int, size: int) -> Any:
+    """Make the group of all ranks that find each other by `store`."""
+    if DEVICE.type == "cuda":
+        return dist.ProcessGroupNCCL(store, rank, size)
+    return dist.ProcessGroupGloo(store, rank, size, WAIT)
+
+
+class AbandonedError(RuntimeError):
+    """The group of a step was given up; its gradients were not used."""
+
+
+class Trainer(Actor):
+    """One rank: a small regression, whose data depend on the rank and the step alone."""
+
+    def __init__(self) -> None:
+        torch.set_num_threads(1)
+        torch.manual_seed(0)
+        layers = (torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
+        self.model = torch.nn.Sequential(*layers).to(DEVICE)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
+        self.step = 0
+        self.group: Any = None
+        self.old_groups: list[Any] = []
+        self.abandoned = False
+
+    @endpoint
+    async def pid(self) -> int:
+        """Give the process, for those who want to end it."""
+        return os.getpid()
+
+    @concurrent_endpoint
+    async def abandon(self) -> None:
+        """Wait for the collectives of the present group no longer."""
+        self.abandoned = True
+
+    @endpoint
+    async def done(self) -> int:
+        """Give the number of steps that this rank has done."""
+        return self.step
+
+    @endpoint
+    async def join(self, port: int, generation: int) -> None:
+        """Be one of the group of this generation."""
+        if self.group is not None:
+            self.old_groups.append(self.group)  # its end would wait for what hangs in it
+            self.group = None
+        place = current_rank()
+        size = place.extent.nelements
+
+        def meet() -> Any:
+            store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=WAIT)
+            prefixed = dist.PrefixStore(f"generation-{generation}", store)
+            return group_of(prefixed, place.rank, size)
+
+        self.abandoned = False
+        self.group = await asyncio.to_thread(meet)
+
+    @endpoint
+    async def state(self) -> dict[str, Any]:
+        """Give weights, optimizer and step, for a rank that has none."""
+        model, optimizer = self.model.state_dict(), self.optimizer.state_dict()
+        return {"step": self.step, "model": model, "optimizer": optimizer}
+
+    @endpoint
+    async def load(self, state: dict[str, Any]) -> None:
+        """Take those of another rank, if that is ahead of this one."""
+        if state["step"] > self.step:
+            self.step = state["step"]
+            self.model.load_state_dict(state["model"])
+            self.optimizer.load_state_dict(state["optimizer"])
+
+    @endpoint
+    async def train(self, step: int) -> float:
+        """Do one step together with the others; gives the mean loss."""
+        place = current_rank()
+        inputs, wanted = batch(place.rank, step)
+        self.optimizer.zero_grad()
+        loss = torch.nn.functional.mse_loss(self.model(inputs), wanted)
+        loss.backward()
+        parameters = list(self.model.parameters())
+        sizes = [parameter.numel() for parameter in parameters]
+        parts = [parameter.grad.flatten() for parameter in parameters]
+        mean = torch.cat([*parts, loss.detach().reshape(1)])
+        await self._finished(self.group.allreduce([mean]))
+        mean /= place.extent.nelements
+        for parameter, part in zip(parameters, mean[:-1].split(sizes), strict=True):
+            parameter.grad.copy_(part.view_as(parameter))
+        self.optimizer.step()
+        self.step = step + 1
+        return float(mean[-1])
+
+    async def _finished(self, work: Any) -> None:
+        """Look after a collective until it is done, or its group is given up."""
+        pause = 0.0
+        while not work.is_completed():
+            if self.abandoned:
+                raise AbandonedError
+            await asyncio.sleep(pause)
+            pause = min(pause + 0.0002, 0.005)
+        work.wait()
+
+
+class Training:
+    """The program's side: it holds the store, forms groups, and replaces what is lost."""
+
+    def __init__(self, ranks: int, *, spares: int = 1) -> None:
+        monarch.actor.unhandled_fault_hook = bool  # a loss ends no program: it is dealt with here
+        self.procs = this_host().spawn_procs({"ranks": ranks}, spares=spares)
+        self.trainers = self.procs.spawn("trainer", Trainer)
+        self.store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        self.generation = 0
+        self.form()
+
+    def form(self) -> int:
+        """Form a group of all ranks, with the weights of the one that is ahead; gives its step."""
+        self.generation += 1
+        done = list(self.trainers.done.call().get().values())
+        ahead = max(range(len(done)), key=done.__getitem__)
+        if min(done) < done[ahead]:
+            state = self.trainers.slice(ranks=ahead).state.call_one().get()
+            self.trainers.load.call(state).get()
+        self.trainers.join.call(self.store.port, self.generation).get()
+        return done[ahead]
+
+    def recover(self) -> int:
+        """Replace lost ranks and form a new group; gives the step to go on with."""
+        while True:
+            try:
+                # Who is lost has an error here, and only then: the others give up and answer.
+                patient = {"on_error": "collect"}
+                self.trainers.abandon.options(**patient).call().get()
+                self.trainers.done.options(**patient).call().get()
+                self.procs.respawn().get()
+                return self.form()
+            except (ActorCrashError, ActorError):
+                continue  # one more was lost meanwhile
+
+    def run(self, steps: int, step: int = 0) -> Iterator[tuple[int, float]]:
+        """Train from a step on; gives each step done and its loss."""
+        while step < steps:
+            try:
+                losses = self.trainers.train.call(step).get()
+            except (ActorCrashError, ActorError):
+                step = self.recover()
+                continue
+            yield step, next(iter(losses.values()))
+            step += 1
+
+
+def main() -> None:
+    """Train, with losses where they are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--kill-at", type=int, action="append", default=[], metavar="STEP")
+    parser.add_argument("--stop-at", type=int, action="append", default=[], metavar="STEP")
+    asked = parser.parse_args()
+    training = Training(asked.ranks)
+    last = time.perf_counter()
+    generation = training.generation
+    for step, loss in training.run(asked.steps):
+        now = time.perf_counter()
+        if training.generation != generation:
+            generation = training.generation
+            print(f"step {step}: generation {generation}, {now - last:.3f} s after the step before")
+        if step % 10 == 9:
+            print(f"step {step}: loss {loss:.6f}")
+        victim = training.trainers.slice(ranks=(step * 7 + 1) % asked.ranks)
+        if step in asked.kill_at:
+            os.kill(victim.pid.call_one().get(), signal.SIGKILL)
+        if step in asked.stop_at:
+            os.kill(victim.pid.call_one().get(), signal.SIGSTOP)
+        last = time.perf_counter()
+    training.procs.stop().get()
+
+
+if __name__ == "__main__":
+    main()

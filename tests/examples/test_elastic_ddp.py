@@ -1,0 +1,60 @@
+"""`examples/elastic_ddp.py` on torch.distributed: what is lost comes back, and nothing is lost."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed"),
+]
+
+
+def run(*options):
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "examples/elastic_ddp.py"), "--ranks", "3", *options],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "runtime")},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    losses = re.findall(r"step (\d+): loss ([\d.]+)", done.stdout)
+    generations = re.findall(r"generation (\d+), ([\d.]+) s after", done.stdout)
+    return dict(losses), [int(number) for number, _ in generations]
+
+
+@pytest.fixture(scope="module")
+def undisturbed():
+    return run("--steps", "30")[0]
+
+
+def test_the_loss_falls(undisturbed):
+    losses = [float(loss) for loss in undisturbed.values()]
+    assert len(losses) == 3
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.promise("S09")
+def test_ranks_that_are_killed_rejoin_and_the_losses_are_those_of_a_run_without(undisturbed):
+    losses, generations = run("--steps", "30", "--kill-at", "7", "--kill-at", "18")
+    assert generations == [2, 3]
+    assert losses == undisturbed
+
+
+@pytest.mark.promise("S06")
+def test_a_rank_that_is_stopped_holds_nobody(undisturbed):
+    losses, generations = run("--steps", "30", "--stop-at", "12")
+    assert generations == [2]
+    assert losses == undisturbed
