@@ -82,6 +82,13 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def elastic(session: nox.Session) -> None:
+    """Training that goes on when ranks are lost, on torch.distributed."""
+    packages.ensure("elastic")
+    suite.elastic(session)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Benchmarks; -- NAME… --quick picks some and shortens them."""
     packages.ensure("bench")

@@ -97,6 +97,7 @@ NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "calls": (GXX, VALGRIND),
     "fuzz": (GXX, CLANG, CLANG_RUNTIMES),
     "bench": _COMPILE,
+    "elastic": _COMPILE,
     "gpu-tests": (GIT,),
     "cibuildwheel": (GIT, PODMAN, RUNC, MMDEBSTRAP),
     "lint": (GIT,),

@@ -24,6 +24,14 @@ def tests(session: nox.Session) -> None:
     session.run("pytest", *workers, *limit, without_gpu, *session.posargs)
 
 
+def elastic(session: nox.Session) -> None:
+    """Install this tree beside torch, and run what trains with it."""
+    session.install(*project.group("test"), *project.run_time_requirements(), "torch==2.13.*")
+    session.install("--no-deps", ".", env={"GPU_PLATFORM": "cpu"})
+    limit = ("--timeout", "900")  # as above
+    session.run("pytest", *limit, "tests/examples/test_elastic_ddp.py", *session.posargs)
+
+
 def _toolchain(session: nox.Session, platform: str) -> list[str]:
     """What a build for `platform` takes from PyPI: CUDA's compiler, where none is installed."""
     command = ("python", "-m", "port.build", "requirements", "--platform", platform)

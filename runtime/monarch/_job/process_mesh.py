@@ -266,8 +266,10 @@ class ProcessMesh(ProcMesh):
             count = procs.request.count
             ranks: list[int] = []
             for place in places:
+                here = range(place * count, (place + 1) * count)
+                procs.leaving.update(procs.refs[rank].id for rank in here)
+                ranks += here
                 self._put_another(place)
-                ranks += range(place * count, (place + 1) * count)
             return respawn(procs, ranks)
 
     def stop(self, reason: str = "stopped by client") -> Future[None]:

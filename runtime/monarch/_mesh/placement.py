@@ -141,6 +141,7 @@ class Placement:
         refs: the procs, by rank; elsewhere than at the owner, those that handles here need.
         spawned: what this process spawned on it, by actor id.
         replaced: processes that had a rank before, the last ones, by id.
+        leaving: processes that are given up, by id: their ends are no failures any more.
         lost: ranks whose process is known to be lost and has not been replaced.
         stopped: why it was stopped; empty while it runs.
         request: at the owner, what the procs were started with.
@@ -156,6 +157,7 @@ class Placement:
         "extent",
         "holders",
         "id",
+        "leaving",
         "lost",
         "name",
         "owner",
@@ -186,6 +188,7 @@ class Placement:
         self.spawned: dict[int, Spawned] = {}
         self.stopped = ""
         self.replaced: dict[int, ProcRef] = {}
+        self.leaving: set[int] = set()
         self.lost: set[int] = set()
         self.request: Any = None
         self.holders: set[int] = set()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Spares", "StandBy"]
 
 _STOP = 2
-_TAKE_S = 5.0  # for two messages, and `bootstrap`
+_TAKE_S = 30.0  # for two messages and `bootstrap`, and what is left of the imports
 
 
 class StandBy(Actor):

@@ -56,7 +56,7 @@ def lost_proc(
         kind, message = "lost", "its link closed, and nobody reported how it ended"
     else:
         message, code, pid = report.reason, report.code, report.pid or None
-        kind = "exit" if code is not None else "start"
+        kind = "exit" if code is not None else "lost" if pid else "start"
         if report.signal is not None:
             from monarch._proc.spec import signal_name  # noqa: PLC0415 - loaded by then
 

@@ -224,16 +224,15 @@ class Lost:
         failure = lost_proc(dead, placement, rank, local.running(dead.proc) if ran is None else ran)
         if dead.exit is None:
             local.kill([dead.proc])  # it may live on without its link: it is replaced, or missed
-        replaced = (
-            placement.refs[rank].id != dead.proc
-        )  # before it was heard of: no owner has lost it
-        if replaced or self._owners.restarts.covers(placement, rank):
+        # One that was replaced, or given up, before it was heard of: no owner has lost it.
+        left = dead.proc in placement.leaving or placement.refs[rank].id != dead.proc
+        if left or self._owners.restarts.covers(placement, rank):
             with self._lock:
                 self._restarted[dead.proc] = None
                 while len(self._restarted) > _REMEMBERED:
                     del self._restarted[next(iter(self._restarted))]
             self._close(dead.proc, failure, set(placement.holders))
-            if replaced or self._owners.restarts.proc_lost(placement, rank, dead.proc, failure):
+            if left or self._owners.restarts.proc_lost(placement, rank, dead.proc, failure):
                 return
         self._tell_all(dead.proc, placement, rank, failure)
 
