@@ -50,6 +50,7 @@ PYTHON_TOP = {
     "supervision",
     "job",
     "spmd",
+    "tools",
     "tensor",
     "rdma",
     "gpu",

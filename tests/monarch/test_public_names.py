@@ -24,6 +24,7 @@ NAMES = {
         "DEFAULT_JOB_PATH JobState JobTrait LocalJob ProcessJob exec_command hosts_from_config "
         "job_load job_loads load_current_job set_current_job SlurmJob"
     ),
+    "monarch.tools.config.workspace": "Workspace",
     "monarch.spmd": "SPMDActor setup_torch_elastic_env setup_torch_elastic_env_async",
 }
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from typing import Any, Self
 
     from monarch._actor.future import Future
+    from monarch._mesh.workspace import Workspace
     from monarch._restart import Restart
     from monarch._shape import Extent, Point
 
@@ -175,6 +176,39 @@ class HostMesh(MeshTrait):
         found._owned = self._owned
         found._python = str(python_executable)
         return found
+
+    async def sync_workspace(
+        self, workspace: Workspace, conda: bool = False, auto_reload: bool = False
+    ) -> None:
+        """Bring folders of this program to the hosts, below their `WORKSPACE_DIR`.
+
+        Files that are there with the same size, time and mode are left alone; those that are only
+        there are removed. `__pycache__`, `.git` and links to folders are passed over.
+
+        Args:
+            workspace: the folders.
+            conda: False. Environments of conda are not copied.
+            auto_reload: load the modules that changed again, in the processes that were spawned by
+                this mesh and run.
+
+        Raises:
+            FileNotFoundError: a folder is not there.
+            ActorError: it cannot be written on a host, or `WORKSPACE_DIR` is not set there.
+            ValueError: `conda` is true.
+
+        """
+        self._check_running("sync_workspace()")
+        if conda:
+            raise ValueError(
+                self._said(
+                    "sync_workspace(conda=True)",
+                    "environments are not copied; install one on each host and name its "
+                    "interpreter with with_python_executable",
+                )
+            )
+        from monarch._mesh.workspace import sync  # noqa: PLC0415 - few programs do
+
+        await sync(self, workspace, auto_reload=auto_reload)
 
     def shutdown(self) -> Future[None]:
         """Stop all processes that were spawned by this mesh, and the hosts' own programs.
