@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from monarch._actor.calls import AllFuture, OneFuture, StreamFuture
 from monarch._actor.current import current
-from monarch._actor.future import check_timeout
+from monarch._actor.future import seconds
 from monarch._actor.generic import Generic, P, R_co
 from monarch._actor.pickling import dumps
 
@@ -139,15 +139,15 @@ class Endpoint(Generic[P, R_co]):
                 holds the error of each rank that did.
 
         Raises:
+            TypeError: the timeout is no number.
             ValueError: the timeout is negative, or `on_error` is neither.
 
         """
-        if timeout is not None:
-            check_timeout(timeout)
+        limit = None if timeout is None else seconds(timeout)
         if on_error not in {"raise", "collect"}:
             raise ValueError(f'on_error is "raise" or "collect", not {on_error!r}')
         changed: Endpoint[P, R_co] = Endpoint(self._handle, self._name, self._method)
-        changed._timeout = timeout
+        changed._timeout = limit
         changed._collect = on_error == "collect"
         return changed
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from _thread import RLock, allocate_lock, get_ident
+from math import inf
 
 from monarch._actor.generic import Generic, R, R_co
 from monarch._actor.waiting import arrive, block
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 
     from monarch._core import Inbox
 
-__all__ = ["Combined", "Done", "Future", "Pending", "Then", "check_timeout"]
+__all__ = ["Combined", "Done", "Future", "Pending", "Then", "seconds"]
 
 PENDING, VALUE, ERROR = 0, 1, 2
+_LONGEST_S = 1e8
 
 settling = RLock()
 """Held while a future becomes what it is, where doing that twice would show."""
@@ -149,10 +151,8 @@ class Future(Generic[R_co]):
     # Waiting.
 
     def _complete(self, timeout: float | None) -> None:
-        if timeout is not None:
-            check_timeout(timeout)
         try:
-            block(self, timeout)
+            block(self, None if timeout is None else seconds(timeout))
         except StoppedError:
             if not ending:
                 raise
@@ -318,15 +318,26 @@ def park() -> None:
     raise StoppedError("the runtime of this process has been shut down")
 
 
-def check_timeout(timeout: float) -> None:
-    """Nothing, if `timeout` is a time to wait.
+def seconds(timeout: float) -> float | None:
+    """A time to wait that any clock can; None for what is longer than that, which is for ever.
 
     Raises:
-        ValueError: it is negative or no number.
+        TypeError: it is no number.
+        ValueError: it is negative or "not a number".
 
     """
-    if not timeout >= 0:
-        raise ValueError(f"a timeout is a number of seconds, at least 0, not {timeout!r}")
+    wanted = f"a timeout is a number of seconds, at least 0, not {timeout!r}"
+    if isinstance(timeout, (str, bytes)):
+        raise TypeError(wanted)
+    try:
+        found = float(timeout)
+    except TypeError:
+        raise TypeError(wanted) from None
+    except OverflowError:  # an integer beyond all floats
+        found = inf if timeout > 0 else -inf
+    if not found >= 0:
+        raise ValueError(wanted)
+    return found if found <= _LONGEST_S else None
 
 
 def late(what: str, waited: float, missing: list[int]) -> str:

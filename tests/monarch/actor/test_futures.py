@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from fractions import Fraction
 
 import pytest
 
@@ -91,6 +92,25 @@ def test_a_timeout_that_is_no_time_is_refused(timeout):
         future.get(timeout=timeout)
     with pytest.raises(ValueError, match="at least 0"):
         spawn(Gate).value.options(timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", ["1", [], object()])
+def test_a_timeout_that_is_no_number_is_refused_by_name(timeout):
+    actor = spawn(Gate)
+    for wait in (actor.value.call_one(1).get, lambda timeout: actor.value.options(timeout=timeout)):
+        with pytest.raises(TypeError, match="a timeout is a number of seconds, at least 0, not"):
+            wait(timeout=timeout)
+
+
+@pytest.mark.parametrize("timeout", [float("inf"), 1e300, 10**400, Fraction(20)])
+def test_any_number_is_a_timeout_and_what_never_comes_leaves_the_others(procs, timeout):
+    actor = spawn(Gate, procs=procs)
+    assert actor.value.options(timeout=timeout).call_one(1).get(timeout=timeout) == 1
+    kept = actor.value.options(timeout=timeout).call_one(2)
+    late = actor.never.options(timeout=0.2).call_one()
+    with pytest.raises(TimeoutError):
+        late.get(timeout=20)
+    assert kept.get(timeout=20) == 2
 
 
 def test_a_timeout_says_what_was_waited_for_how_long_and_who_is_late(child):
