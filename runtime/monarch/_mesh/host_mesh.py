@@ -135,9 +135,10 @@ class HostMesh(MeshTrait):
                 One of them becomes that of a rank that starts again there, and another is started.
 
         Raises:
-            ValueError: a dimension is one of the hosts' or has no process, or `proc_bind` is not
-                as long as there are processes on a host, or `spares` is no number of processes, or
-                goes with a `bootstrap_command`.
+            TypeError: `per_host` is no dict of integers by name.
+            ValueError: a dimension is one of the hosts' or has no process, there are more processes
+                than a host can have, `proc_bind` is not as long as there are processes on a host,
+                or `spares` is no number of processes, or goes with a `bootstrap_command`.
             RuntimeError: the hosts were shut down.
             LinkError: there is no link to a worker that the program attached to; it is named.
             OSError: there are no descriptors left for the links to that many processes.
@@ -145,7 +146,13 @@ class HostMesh(MeshTrait):
         """
         self._check_running("spawn_procs()")
         request = spawning.Request(
-            self, dict(per_host or {}), bootstrap, name, proc_bind, bootstrap_command, restart
+            self,
+            {} if per_host is None else per_host,
+            bootstrap,
+            name,
+            proc_bind,
+            bootstrap_command,
+            restart,
         )
         if spares and (not isinstance(spares, int) or spares < 0 or bootstrap_command is not None):
             raise ValueError(

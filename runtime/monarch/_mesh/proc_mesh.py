@@ -195,15 +195,21 @@ class ProcMesh(MeshTrait):
         Raises:
             RuntimeError: this mesh was sent here by its owner.
             IndexError: there is no such rank.
+            TypeError: a rank is no integer.
 
         """
         if isinstance(ranks, int):
             ranks = [ranks]
         if ranks is not None:
+            asked = f"respawn({ranks!r})"
             try:
                 base = [self._shape.ndslice.get(rank) for rank in ranks]
             except IndexError as error:
-                raise IndexError(self._said(f"respawn({list(ranks)})", error)) from None
+                raise IndexError(self._said(asked, error)) from None
+            except TypeError:
+                raise TypeError(
+                    self._said(asked, "a rank is an integer, ranks a list of them")
+                ) from None
         else:
             base = [rank for rank in self._ranks() if rank in self._procs.lost]
         if self._procs.owner[0] != process().id:

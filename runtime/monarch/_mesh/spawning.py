@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Request", "start", "start_again"]
 
+_FEW = 1000
+
 
 class Request:
     """What `spawn_procs` was asked for, checked. Kept, so that ranks can be started again."""
@@ -35,7 +37,7 @@ class Request:
     def __init__(
         self,
         hosts: HostMesh,
-        per_host: dict[str, int],
+        per_host: Mapping[str, int],
         bootstrap: Callable[[], Any] | None,
         name: str | None,
         proc_bind: Sequence[Mapping[str, str]] | None,
@@ -191,10 +193,15 @@ def _check_reached(hosts: Iterable[HostRef]) -> None:
         raise LinkError(missing[0].code, "; ".join(map(str, missing)))
 
 
-def _sizes(hosts: HostMesh, per_host: dict[str, int]) -> dict[str, int]:
+def _sizes(hosts: HostMesh, per_host: Mapping[str, int]) -> dict[str, int]:
     asked = f"spawn_procs(per_host={per_host!r})"
+    wanted = 'per_host is a dict of sizes by dimension, as {"gpus": 4}'
+    if not hasattr(per_host, "items"):
+        raise TypeError(hosts._said(asked, wanted))
     sizes = {}
     for label, size in per_host.items():
+        if not isinstance(label, str):
+            raise TypeError(hosts._said(asked, wanted))
         if label in hosts._labels:
             raise ValueError(hosts._said(asked, f"{label!r} is a dimension of the hosts already"))
         try:
@@ -203,4 +210,18 @@ def _sizes(hosts: HostMesh, per_host: dict[str, int]) -> dict[str, int]:
             raise TypeError(hosts._said(asked, f"sizes are integers, {label!r} is not")) from None
         if sizes[label] < 1:
             raise ValueError(hosts._said(asked, f"there is no process in {label!r}"))
+    count = prod(sizes.values())
+    if count > _FEW and count > (most := _most()):
+        raise ValueError(
+            hosts._said(asked, f"that is {count} processes on a host, and there can be {most}")
+        )
     return sizes
+
+
+def _most() -> int:
+    """How many processes a machine like this can have."""
+    try:
+        with open("/proc/sys/kernel/pid_max", "rb") as limit:  # noqa: PTH123 - pathlib is slow to import
+            return int(limit.read())
+    except OSError:
+        return 99_998  # macOS

@@ -205,6 +205,9 @@ def test_bad_spawns_are_refused_where_they_are_made():
     [
         ({"per_host": {"n": 0}}, ValueError, "there is no process in 'n'"),
         ({"per_host": {"n": 1.5}}, TypeError, "sizes are integers"),
+        ({"per_host": 4}, TypeError, "per_host is a dict of sizes by dimension"),
+        ({"per_host": {1: 4}}, TypeError, "per_host is a dict of sizes by dimension"),
+        ({"per_host": {"n": 10**9}}, ValueError, "1000000000 processes on a host, and there can"),
         ({"per_host": {"n": 2}, "proc_bind": [{"cpus": "0"}]}, ValueError, "2 of them, and has 1"),
     ],
 )

@@ -144,6 +144,9 @@ def test_only_ranks_that_exist_are_replaced(spawn):
     procs = spawn(n=2)
     with pytest.raises(IndexError, match=r"respawn\(\[2\]\): index 2 is out of range for 2"):
         procs.respawn([2])
+    for ranks in ("a", [0.5], 1.5):
+        with pytest.raises(TypeError, match=r"respawn\(.*\): a rank is an integer"):
+            procs.respawn(ranks)
 
 
 class Fragile(Actor):
