@@ -23,6 +23,7 @@ __all__ = ["MARK", "Launched", "ahead", "take"]
 MARK = "MONARCH_ZYGOTE"
 """A variable of the zygote's environment, by which its descendants can be told from others."""
 _CONTROL = 3  # the zygote's descriptor of the socket to us
+_ABOVE = 16  # its own end is moved out of the way of what it gets
 
 
 class Launched:
@@ -89,11 +90,14 @@ def take() -> Launched:
 
 
 def _start() -> Launched:
-    ours, theirs = _socket.socketpair()
     variables = dict(os.environ)
     mark = os.urandom(12).hex()
     arguments = command("monarch._proc.zygote")
-    high = _above(theirs.detach())
+    try:
+        ours, theirs = _socket.socketpair()
+        high = _above(theirs.detach())
+    except OSError as error:
+        raise _without_descriptors(error) from None
     try:
         pid = spawn_session(
             arguments,
@@ -123,9 +127,20 @@ def _above(fd: int) -> int:
     import fcntl  # noqa: PLC0415 - once for a process
 
     try:
-        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 16)
+        return fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, _ABOVE)
     finally:
         os.close(fd)
+
+
+def _without_descriptors(error: OSError) -> OSError:
+    import resource  # noqa: PLC0415 - only on the way out
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return OSError(
+        error.errno,
+        f"cannot start processes: no descriptor is free from {_ABOVE} on (RLIMIT_NOFILE is {soft}, "
+        f"at most {hard}: raise it with ulimit -n): {error.strerror}",
+    )
 
 
 def _forget() -> None:

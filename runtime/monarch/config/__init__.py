@@ -193,7 +193,10 @@ def _parents() -> dict[str, Any]:
 def _file() -> dict[str, Any]:
     """Settings of the file, read once for each path."""
     named = os.environ.get("MONARCH_CONFIG")
-    path = os.path.abspath(named or "monarch.toml")  # noqa: PTH100 - pathlib is slow to import
+    try:
+        path = os.path.abspath(named or "monarch.toml")  # noqa: PTH100 - pathlib is slow to import
+    except FileNotFoundError:  # the folder where the program is has been removed
+        path = named or "monarch.toml"
     settings = _files.get(path)
     if settings is None:
         settings = _files[path] = _read(path, must=named is not None)

@@ -142,3 +142,32 @@ pending = procs.spawn("more", Echo).wait.call_one()
 def test_a_class_whose_endpoints_clash_with_a_mesh_is_refused_when_it_is_defined(tmp_path):
     done = run(tmp_path, "class Sized(Actor):\n    @endpoint\n    def size(self): pass\n")
     assert "ValueError: Sized.size: a mesh has something of its own under this name" in done.stderr
+
+
+ONE = """
+class Adds(Actor):
+    @endpoint
+    def add(self, one: int, other: int) -> int:
+        return one + other
+
+"""
+ASKS = """
+print(this_host().spawn_procs().spawn("adds", Adds).add.call_one(1, 2).get(timeout=30))
+"""
+
+
+def test_a_program_goes_on_where_its_folder_has_been_removed(tmp_path):
+    gone = "import os\nos.mkdir('gone')\nos.chdir('gone')\nos.rmdir('../gone')\n"
+    done = run(tmp_path, gone + ONE + ASKS)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "3\n", "")
+
+
+@pytest.mark.parametrize("limit", [8, 12, 16])
+def test_a_program_that_may_open_next_to_nothing_is_told_the_limit(tmp_path, limit):
+    few = f"import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, ({limit}, {limit}))\n"
+    done = run(tmp_path, ONE + few + ASKS)
+    assert done.returncode == 1
+    assert (
+        f"cannot start processes: no descriptor is free from 16 on (RLIMIT_NOFILE is {limit}"
+        in (done.stderr)
+    )
