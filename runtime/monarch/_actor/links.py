@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from monarch import config
 from monarch._actor.pickling import pack
 from monarch._link import secret, transport
 from monarch._link.address import of_proc, parse
@@ -38,9 +39,8 @@ def begin(here: Process) -> Gate:
     def dial(peer: int) -> None:
         told = here.addresses.get(peer, "")
         # Processes of one host need nobody in between.
-        gate.dial(
-            parse(told if told not in {"", gate.public} else of_proc(peer)), failed, peer=peer
-        )
+        where = parse(told if told not in {"", gate.public} else of_proc(peer))
+        gate.dial(where, failed, peer=peer, seconds=config.value("message_delivery_timeout"))
 
     here.on_dial(dial)
     here.on_handed_over(gate.take_over)

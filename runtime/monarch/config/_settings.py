@@ -36,7 +36,12 @@ SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
     "cleanup_timeout": ("duration", "3s", False, "longest `__cleanup__` of an actor"),
     "mesh_terminate_timeout": ("duration", "10s", True, "longest stop of a mesh of procs"),
     "mesh_attach_config_timeout": ("duration", "1m", True, "longest wait for a worker to attach"),
-    "message_delivery_timeout": ("duration", "30s", False, "longest way of a message"),
+    "message_delivery_timeout": (
+        "duration",
+        "30s",
+        True,
+        "longest wait for a link that is dialled",
+    ),
     "enable_file_capture": ("switch", False, False, "keep the output of procs in files"),
     "tail_log_lines": ("integer", 0, False, "lines of output kept in memory"),
     "read_log_buffer": ("integer", 100, False, "buffer for output, in lines"),
