@@ -72,12 +72,13 @@ def _nothing(_all: list[Any]) -> None:
 
 def _made(placement: Placement, made: list[tuple[Spawned, int, int]]) -> Future[None]:
     """A future of the constructors."""
-    here = process()
-    inbox = here.engine.open_inbox(False)
+    if not made:
+        return Done(None)
+    engine = process().engine
     title = f"proc mesh {placement.name!r} to be whole again"
-    for number, (spawned, rank, _place) in enumerate(made):
-        targets = here.engine.targets([placement.refs[rank].id], [spawned.actor])
-        here.engine.cast(targets, "", b"", None, 0, b"", 0, here.id, inbox.id, number)
+    procs = [placement.refs[rank].id for _, rank, _ in made]
+    targets = engine.targets(procs, [spawned.actor for spawned, _, _ in made])
+    inbox = engine.call(targets, "", b"", None, 0, b"", 0)
 
     def settle(inbox: Inbox) -> None:
         for place in range(inbox.arrived):

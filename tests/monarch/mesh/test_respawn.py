@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
@@ -147,6 +148,36 @@ def test_only_ranks_that_exist_are_replaced(spawn):
     for ranks in ("a", [0.5], 1.5):
         with pytest.raises(TypeError, match=r"respawn\(.*\): a rank is an integer"):
             procs.respawn(ranks)
+
+
+def test_a_respawn_whose_process_is_replaced_in_turn_ends_too(spawn):
+    procs = spawn(n=2)
+    workers = procs.spawn("workers", Where)
+    asked = [procs.respawn([0]) for _ in range(4)]
+    for one in asked:
+        with contextlib.suppress(SupervisionError):
+            assert one.get(timeout=T) is None
+    assert asked[-1].exception() is None
+    assert len(workers.pid.call().get(timeout=T)) == 2
+
+
+class Deadly(Actor):
+    """Ends its process in each constructor but the first of a place."""
+
+    def __init__(self, folder):
+        mark = Path(folder, str(context().actor_instance.rank.rank))
+        if mark.exists():
+            os._exit(3)
+        mark.touch()
+
+
+def test_a_process_that_ends_while_its_actors_are_made_again_is_the_error_of_the_respawn(
+    cluster, tmp_path
+):
+    mesh = cluster(1)
+    mesh.spawn("deadly", Deadly, str(tmp_path)).initialized.get(timeout=T)
+    with pytest.raises(SupervisionError, match="ended with exit code 3"):
+        mesh.procs.respawn([0]).get(timeout=T)
 
 
 class Fragile(Actor):
