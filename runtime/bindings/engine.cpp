@@ -40,6 +40,8 @@ nb::object event_tuple(const Handle& engine, actor::Event& event) {
   switch (event.kind) {
     case Kind::kLinkLost:
       return nb::make_tuple("link_lost", event.peer, event.text);
+    case Kind::kBroken:
+      return nb::make_tuple("broken", event.peer, event.text);
     case Kind::kDial:
       return nb::make_tuple("dial", event.peer);
     case Kind::kReadable:
@@ -74,18 +76,38 @@ void bind_links(nb::class_<PyEngine>& engine) {
   engine
       .def(
           "add_link",
-          [](PyEngine& self, std::uint64_t peer, int fd, PyTlsStream* tls) {
+          [](PyEngine& self, std::uint64_t peer, int fd, PyTlsStream* tls, bool session) {
             auto stream = tls == nullptr ? nullptr : std::move(tls->stream);
-            if (auto added = self.engine->add_link(peer, fd, std::move(stream)); !added) {
+            if (auto added = self.engine->add_link(peer, fd, std::move(stream), session); !added) {
               raise(added.error());
             }
           },
-          "peer"_a, "fd"_a, "tls"_a = nb::none(),
+          "peer"_a, "fd"_a, "tls"_a = nb::none(), "session"_a = false,
           "Talk to process `peer` over a connected stream socket, and through `tls` where there is "
-          "one; both are the engine's from now on.\n\nRaises:\n    FrameError: it is this process, it failed before, or the engine has "
+          "one; both are the engine's from now on. A session outlives its connection.\n\nRaises:\n    FrameError: it is this process, it failed before, or the engine has "
           "stopped.")
       .def("close_link", [](PyEngine& self, std::uint64_t peer) { self.engine->close_link(peer); },
            "peer"_a)
+      .def(
+          "resume_link",
+          [](PyEngine& self, std::uint64_t peer, int fd, PyTlsStream* tls) {
+            auto stream = tls == nullptr ? nullptr : std::move(tls->stream);
+            if (auto done = self.engine->resume_link(peer, fd, std::move(stream)); !done) {
+              raise(done.error());
+            }
+          },
+          "peer"_a, "fd"_a, "tls"_a = nb::none(),
+          "Go on with the session with process `peer` over another connection.\n\nRaises:\n    "
+          "FrameError: there is no session with it.")
+      .def(
+          "lose_link",
+          [](PyEngine& self, std::uint64_t peer, const std::string& why) {
+            self.engine->lose_link(peer, why);
+          },
+          "peer"_a, "why"_a, "End the link to `peer` as if it had ended by itself.")
+      .def("is_broken",
+           [](PyEngine& self, std::uint64_t peer) { return self.engine->is_broken(peer); }, "peer"_a,
+           "Whether the session with `peer` waits for another connection.")
       .def("has_link", [](PyEngine& self, std::uint64_t peer) { return self.engine->has_link(peer); },
            "peer"_a)
       .def(

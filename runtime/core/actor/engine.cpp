@@ -17,6 +17,9 @@ namespace monarch::actor {
 
 namespace {
 
+// A connection that broke has at least this long to be made again.
+constexpr base::Duration kLeastBreak = std::chrono::milliseconds(250);
+
 // Each segment holds a descriptor, of which the user's program gets most.
 std::size_t most_segments(const Limits& limits) {
   rlimit limit{};
@@ -97,8 +100,8 @@ std::optional<std::uint64_t> Engine::token_of(int fd) const {
 }
 
 base::Result<void> Engine::add_link(std::uint64_t id, int fd,
-                                    std::unique_ptr<net::TlsStream> tls) {
-  auto link = std::make_unique<net::Link>(fd, std::move(tls));
+                                    std::unique_ptr<net::TlsStream> tls, bool session) {
+  auto link = std::make_unique<net::Link>(fd, std::move(tls), session);
   const Lock lock(mutex_);
   Peer& peer = peer_of(id);
   if (stopping_ || peer.failure != nullptr || id == proc_ || (peer.link && peer.second)) {
@@ -137,10 +140,86 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd,
 // What came with the end of the handshake makes the socket readable no more.
 void Engine::read_pending(Peer& peer, net::Link& link) {
   if (!link.pending()) return;
-  if (!link.receive([&](wire::Frame& frame) { return handle_frame(peer, link, frame); })) {
-    lose(peer, link.why());
-  }
+  receive(peer, link);
   flush_all();
+}
+
+void Engine::receive(Peer& peer, net::Link& link) {
+  const bool open =
+      link.receive([&](wire::Frame& frame) { return handle_frame(peer, link, frame); });
+  if (!open) {
+    if (&link == peer.link.get() && link.resumable() && !stopping_) {
+      suspend(peer, link.why());
+    } else {
+      lose(peer, link.why());
+    }
+  } else if (link.acknowledge(/*now=*/false) || std::exchange(link.went_on, false)) {
+    flush(peer);
+  }
+}
+
+void Engine::suspend(Peer& peer, const std::string& why) {
+  net::Link& link = *peer.link;
+  if (link.broken()) return;
+  if (const auto token = token_of(link.fd())) watched_.erase(*token);
+  poller_.remove(link.fd());
+  link.break_off();
+  peer.broken = clock_.now();
+  broken_.push_back(&peer);
+  Event event{.kind = Event::Kind::kBroken, .peer = peer.id};
+  event.text = why;
+  push_event(std::move(event));
+  wake_caretaker();
+}
+
+base::Result<void> Engine::resume_link(std::uint64_t id, int fd,
+                                       std::unique_ptr<net::TlsStream> tls) {
+  net::Descriptor held(fd);
+  const Lock lock(mutex_);
+  Peer& peer = peer_of(id);
+  if (stopping_ || peer.link == nullptr || !peer.link->resumable()) {
+    return base::Error{base::Code::kArgument,
+                       "process " + std::to_string(id) + " has no session to go on with"};
+  }
+  net::Link& link = *peer.link;
+  if (!link.broken()) {
+    if (const auto token = token_of(link.fd())) watched_.erase(*token);
+    poller_.remove(link.fd());
+  }
+  const std::uint64_t token = next_token_++;
+  if (auto added = poller_.add(fd, token); !added) return added;
+  link.resume(held.release(), std::move(tls));
+  link.last_heard = clock_.now();
+  watched_[token] = {.fd = fd, .peer = &peer, .link = &link};
+  std::erase(broken_, &peer);
+  flush(peer);
+  read_pending(peer, link);
+  return {};
+}
+
+void Engine::lose_link(std::uint64_t id, std::string why) {
+  const Lock lock(mutex_);
+  if (const auto found = peers_.find(id); found != peers_.end()) lose(*found->second, std::move(why));
+}
+
+bool Engine::is_broken(std::uint64_t id) {
+  const Lock lock(mutex_);
+  const auto found = peers_.find(id);
+  return found != peers_.end() && found->second->link != nullptr && found->second->link->broken();
+}
+
+// A connection that ended is made again at once or not at all: where nobody does, its peer is gone.
+std::optional<base::Instant> Engine::end_broken(base::Instant now) {
+  std::optional<base::Instant> due;
+  for (Peer* peer : std::vector<Peer*>(broken_)) {
+    const base::Instant end = peer->broken + std::max(limits_.heartbeat, kLeastBreak);
+    if (end <= now) {
+      lose(*peer, "its connection ended, and no other one came");
+    } else {
+      due = due ? std::min(*due, end) : end;
+    }
+  }
+  return due;
 }
 
 // Cuts all links, for a test: their ends are read like any other.
@@ -179,6 +258,7 @@ void Engine::drop_links(Peer& peer) {
     slot->reset();
   }
   std::erase(dirty_, &peer);
+  std::erase(broken_, &peer);
   forget_payloads(peer);
 }
 

@@ -58,6 +58,7 @@ struct Peer {
   // The peer's, when both dialled at once: each side sends on its own and reads both.
   std::unique_ptr<net::Link> second;
   bool lost = false;    // it had a link
+  base::Instant broken{};  // since when `link` has no connection
   std::uint64_t written = 0;  // bytes that had gone out when the link was lost
   bool dialing = false;
   std::shared_ptr<const std::string> failure;  // set by fail_peer
@@ -95,6 +96,7 @@ struct Targets {
 struct Event {
   enum class Kind {
     kLinkLost,
+    kBroken,  // the connection of a session has ended: it is lost unless it is resumed soon
     kDial,
     kReadable,
     kWorker,
@@ -160,7 +162,15 @@ class Engine {
 
   // Links. The descriptor is the engine's from here on, also when it is refused.
   [[nodiscard]] base::Result<void> add_link(std::uint64_t peer, int fd,
-                                            std::unique_ptr<net::TlsStream> tls = nullptr);
+                                            std::unique_ptr<net::TlsStream> tls = nullptr,
+                                            bool session = false);
+  // Goes on with a session whose connection has ended, or is about to be found ended. Fails where
+  // there is no such session.
+  [[nodiscard]] base::Result<void> resume_link(std::uint64_t peer, int fd,
+                                               std::unique_ptr<net::TlsStream> tls);
+  [[nodiscard]] bool is_broken(std::uint64_t peer);
+  // As if the link had ended by itself.
+  void lose_link(std::uint64_t peer, std::string why);
   void close_link(std::uint64_t peer);
   [[nodiscard]] bool has_link(std::uint64_t peer);
   void fail_peer(std::uint64_t peer, std::string payload);
@@ -255,6 +265,9 @@ class Engine {
   // peers and links (engine.cpp)
   Peer& peer_of(std::uint64_t id);
   void read_pending(Peer& peer, net::Link& link);
+  void receive(Peer& peer, net::Link& link);
+  void suspend(Peer& peer, const std::string& why);
+  [[nodiscard]] std::optional<base::Instant> end_broken(base::Instant now);
   void lose(Peer& peer, std::string why);
   void drop_links(Peer& peer);
   void cut_links();
@@ -350,6 +363,7 @@ class Engine {
   std::uint64_t next_token_ = 1;
   bool has_foreign_ = false;
   std::vector<Peer*> dirty_;
+  std::vector<Peer*> broken_;  // whose session has no connection
   std::uint64_t waits_ = 0;  // times that a thread began to wait
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Mailbox>> mailboxes_;

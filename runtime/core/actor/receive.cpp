@@ -108,6 +108,7 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       return true;
     }
     case wire::Kind::kPing:
+      (void)link.acknowledge(/*now=*/true);
       (void)send(peer, wire::Kind::kPong, {}, {}, {}, {}, {});
       return true;
     case wire::Kind::kPong:

@@ -78,6 +78,7 @@ void Engine::flush(Peer& peer) {
 
 void Engine::update_writing(Peer& peer) {
   net::Link& link = *peer.link;
+  if (link.broken()) return;
   const bool waits = link.unsent() > 0;
   if (waits == link.waits_for_space) return;
   link.waits_for_space = waits;

@@ -197,9 +197,7 @@ void Engine::dispatch(const std::vector<net::Ready>& events) {
     link.last_heard = now;
     link.pinged = false;
     if (std::exchange(link.stalled, false)) push_event({.kind = Event::Kind::kAlive, .peer = peer.id});
-    const bool open =
-        link.receive([&](wire::Frame& frame) { return handle_frame(peer, link, frame); });
-    if (!open) lose(peer, link.why());
+    receive(peer, link);
   }
   flush_all();
 }
@@ -318,7 +316,7 @@ void Engine::beat(base::Instant now) {
   find_stuck();
   trim_segments(now);
   for (const auto& [id, peer] : peers_) {
-    if (peer->link == nullptr) continue;
+    if (peer->link == nullptr || peer->link->broken()) continue;
     net::Link& link = *peer->link;
     const base::Duration silent = now - link.last_heard;
     if (silent >= limits_.heartbeat && !std::exchange(link.pinged, true)) {
@@ -341,6 +339,7 @@ base::Instant Engine::run_timers(base::Instant now) {
     flush_all();
   }
   if (const auto end = give_up(now)) due = std::min(due, *end);
+  if (const auto end = end_broken(now)) due = std::min(due, *end);
   relief_armed_ =
       std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
   if (relief_armed_) {

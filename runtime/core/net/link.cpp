@@ -52,8 +52,15 @@ std::vector<std::byte>& input_buffer() {
 
 }  // namespace
 
-Link::Link(int fd, std::unique_ptr<TlsStream> tls)
-    : fd_(fd), tls_(std::move(tls)), decoder_(wire::DecoderOptions{}), is_unix_(is_unix_socket(fd)) {
+Link::Link(int fd, std::unique_ptr<TlsStream> tls, bool session)
+    : decoder_(wire::DecoderOptions{}), is_unix_(is_unix_socket(fd)) {
+  if (session) log_.emplace();
+  open(fd, std::move(tls));
+}
+
+void Link::open(int fd, std::unique_ptr<TlsStream> tls) {
+  fd_ = fd;
+  tls_ = std::move(tls);
   ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
 #if defined(SO_NOSIGPIPE)
@@ -64,7 +71,51 @@ Link::Link(int fd, std::unique_ptr<TlsStream> tls)
 
 Link::~Link() {
   tls_.reset();
-  ::close(fd_);
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void Link::break_off() {
+  tls_.reset();
+  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  waits_for_space = false;
+}
+
+void Link::resume(int fd, std::unique_ptr<TlsStream> tls) {
+  break_off();
+  open(fd, std::move(tls));
+  gone_ = stalled = pinged = false;
+  // A frame that had come in part comes again.
+  const std::uint64_t taken = decoder_.expected_sequence();
+  decoder_ = wire::Decoder({.limit = wire::k_default_limit, .first_sequence = taken});
+  base::store_little(base::MutableBytes(greeting_), taken);
+  greeting_left_ = greeting_.size();
+  greeted_ = 0;
+  unacknowledged_ = 0;
+}
+
+// The first bytes of the peer on a resumed connection: how many frames it has taken.
+bool Link::read_greeting(Bytes& input) {
+  const std::size_t size = std::min(heard_.size() - *greeted_, input.size());
+  std::memcpy(heard_.data() + *greeted_, input.data(), size);
+  input = input.subspan(size);
+  *greeted_ += size;
+  if (*greeted_ < heard_.size()) return true;
+  greeted_.reset();
+  if (auto resumed = log_->resume(base::load_little<std::uint64_t>(heard_)); !resumed) {
+    why_ = resumed.error().message;
+    return false;
+  }
+  return true;
+}
+
+bool Link::acknowledge(bool now) {
+  if (!log_ || broken() || unacknowledged_ < (now ? 1 : wire::k_acknowledge_after)) return false;
+  unacknowledged_ = 0;
+  std::array<std::byte, 8> count{};
+  base::store_little(base::MutableBytes(count), decoder_.expected_sequence());
+  const Bytes message(count);
+  (void)send(wire::Kind::kAcknowledged, {&message, 1}, {});
+  return true;
 }
 
 base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
@@ -83,11 +134,16 @@ base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
                                    std::to_string(wire::k_max_buffers + 1) + " parts"};
   }
   queued_ += end;
-  if (gone_) return {};
+  if (gone_ && !log_) return {};
 
   const std::size_t head_start = out_.size();
-  out_.resize(head_start + wire::k_header_size + table);
-  const base::MutableBytes head = base::MutableBytes(out_).subspan(head_start);
+  if (log_) {
+    log_->begin();
+  } else {
+    out_.resize(head_start + wire::k_header_size + table);
+  }
+  const base::MutableBytes head = log_ ? log_->extend(wire::k_header_size + table)
+                                       : base::MutableBytes(out_).subspan(head_start);
   wire::write_header({.kind = static_cast<std::uint8_t>(kind),
                       .flags = 0,
                       .buffers = static_cast<std::uint16_t>(buffers.size()),
@@ -101,6 +157,18 @@ base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
       entry = entry.subspan(4);
       base::store_little(entry, static_cast<std::uint32_t>(buffer.size()));
     }
+  }
+  if (log_) {
+    std::size_t at = wire::k_header_size + table + message;
+    for (const Bytes part : parts) log_->append(part);
+    for (const Bytes buffer : buffers) {
+      const std::size_t padding = wire::padding_at(at);
+      log_->append(Bytes(kZeros).first(padding));
+      log_->append(buffer);
+      at += padding + buffer.size();
+    }
+    if (length >= kLarge) flush();
+    return {};
   }
   std::vector<Bytes> pieces;
   std::size_t offset = wire::k_header_size + table;
@@ -237,7 +305,29 @@ Descriptor Link::take_descriptor() {
   return taken;
 }
 
+bool Link::flush_session() {
+  while (!broken() && !gone_ && (greeting_left_ > 0 || (!greeted_ && unsent() > 0))) {
+    const Bytes next = greeting_left_ > 0
+                           ? Bytes(greeting_).subspan(greeting_.size() - greeting_left_)
+                           : log_->next();
+    const ssize_t sent = tls_ != nullptr ? tls_->write(next)
+                                         : ::send(fd_, next.data(), next.size(), kSendFlags);
+    if (sent < 0) {
+      if (errno == EINTR) continue;
+      gone_ = errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS;
+      break;
+    }
+    if (greeting_left_ > 0) {
+      greeting_left_ -= static_cast<std::size_t>(sent);
+    } else {
+      log_->wrote(static_cast<std::size_t>(sent));
+    }
+  }
+  return !gone_;
+}
+
 bool Link::flush() {
+  if (log_) return flush_session();
   while (!gone_ && unsent() > 0) {
     const ssize_t sent = write_some();
     if (sent < 0) {
@@ -261,6 +351,36 @@ bool Link::flush() {
   return !gone_;
 }
 
+bool Link::take(Bytes input, const std::function<bool(wire::Frame&)>& handle) {
+  unacknowledged_ += input.size();
+  if (greeted_) {
+    if (!read_greeting(input)) return false;
+    went_on = went_on || !greeted_;
+  }
+  while (!input.empty()) {
+    auto frame = decoder_.next(input);
+    if (!frame) {
+      why_ = frame.error().message;
+      return false;
+    }
+    if (!frame->has_value()) continue;
+    if (log_ && (*frame)->header.kind == static_cast<std::uint8_t>(wire::Kind::kAcknowledged)) {
+      const Bytes message = (*frame)->message;
+      auto done = message.size() == 8
+                      ? log_->acknowledged(base::load_little<std::uint64_t>(message))
+                      : base::Error{base::Code::kMalformed, "an acknowledgement of another size"};
+      if (done) continue;
+      why_ = done.error().message;
+      return false;
+    }
+    if (!handle(**frame)) {
+      why_ = "a message that says nothing of ours";
+      return false;
+    }
+  }
+  return true;
+}
+
 bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
   std::vector<std::byte>& buffer = input_buffer();
   // What TLS holds already makes no socket readable: it is read to its end.
@@ -276,17 +396,9 @@ bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
       why_ = errno == EPROTO && tls_ != nullptr ? tls_->why() : std::strerror(errno);
       return false;
     }
-    Bytes input(buffer.data(), static_cast<std::size_t>(count));
-    while (!input.empty()) {
-      auto frame = decoder_.next(input);
-      if (!frame) {
-        why_ = frame.error().message;
-        return false;
-      }
-      if (frame->has_value() && !handle(**frame)) {
-        why_ = "a message that says nothing of ours";
-        return false;
-      }
+    if (!take(Bytes(buffer.data(), static_cast<std::size_t>(count)), handle)) {
+      refused_ = true;
+      return false;
     }
     if (received_.size() > kMostReceived) {
       why_ = "more descriptors than frames that have one";

@@ -6,10 +6,12 @@
 
 #include <sys/types.h>
 
+#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,19 +21,30 @@
 #include "net/tls.hpp"
 #include "wire/decoder.hpp"
 #include "wire/message.hpp"
+#include "wire/session.hpp"
 
 namespace monarch::net {
 
 class Link {
  public:
   // Takes the connected socket over and makes it non-blocking; with `tls`, whose handshake is done,
-  // everything goes through that.
-  explicit Link(int fd, std::unique_ptr<TlsStream> tls = nullptr);
+  // everything goes through that. With `session` the link outlives its connection.
+  explicit Link(int fd, std::unique_ptr<TlsStream> tls = nullptr, bool session = false);
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
   ~Link();
 
   [[nodiscard]] int fd() const noexcept { return fd_; }
+
+  // A session whose connection has ended by no fault of what was sent may go on with another one;
+  // until then it is broken, and keeps what is sent.
+  [[nodiscard]] bool is_session() const noexcept { return log_.has_value(); }
+  [[nodiscard]] bool broken() const noexcept { return fd_ < 0; }
+  [[nodiscard]] bool resumable() const noexcept { return log_.has_value() && !refused_; }
+  void break_off();
+  void resume(int fd, std::unique_ptr<TlsStream> tls);
+  // Says what was taken, where that is due; always with `now`. Whether there was anything to say.
+  bool acknowledge(bool now);
 
   // Queues one frame: its message is the concatenation of `parts`. Fails when it is above the
   // limit; the link goes on.
@@ -51,8 +64,12 @@ class Link {
   bool flush();
   // Bytes of all frames so far, and those of them that the socket took.
   [[nodiscard]] std::uint64_t queued() const noexcept { return queued_; }
-  [[nodiscard]] std::uint64_t written() const noexcept { return written_; }
-  [[nodiscard]] std::size_t unsent() const noexcept { return out_.size() - sent_; }
+  [[nodiscard]] std::uint64_t written() const noexcept {
+    return log_ ? queued_ - log_->next().size() : written_;
+  }
+  [[nodiscard]] std::size_t unsent() const noexcept {
+    return log_ ? log_->next().size() : out_.size() - sent_;
+  }
 
   // Reads what is there, up to a bound, and hands out the frames; views into the frame live until
   // `handle` returns, unless it keeps their storage. False at end of file, on an error of the
@@ -67,6 +84,7 @@ class Link {
   bool waits_for_space = false;  // the poller watches for room in the socket
   std::uint64_t wait = 0;        // the owner's count of waits when it last sent something here
   std::uint32_t burst = 0;       // messages since then
+  bool went_on = false;          // the peer has said where to go on, since this was cleared
   bool dirty = false;            // in the owner's list of links to flush
   bool pinged = false;
   bool stalled = false;
@@ -81,10 +99,14 @@ class Link {
   [[nodiscard]] bool write(std::vector<base::Bytes>& pieces);
   [[nodiscard]] ::ssize_t write_pieces(std::span<const base::Bytes> pieces);
   [[nodiscard]] ::ssize_t write_some();
+  bool flush_session();
+  void open(int fd, std::unique_ptr<TlsStream> tls);
+  [[nodiscard]] bool read_greeting(base::Bytes& input);
+  [[nodiscard]] bool take(base::Bytes input, const std::function<bool(wire::Frame&)>& handle);
   [[nodiscard]] ::ssize_t read_some(std::span<std::byte> buffer);
   void keep(std::span<const base::Bytes> pieces);
 
-  int fd_;
+  int fd_ = -1;
   std::unique_ptr<TlsStream> tls_;
   wire::Decoder decoder_;
   std::uint64_t sequence_ = 0;
@@ -94,6 +116,16 @@ class Link {
   std::deque<Passing> passing_;
   std::deque<Descriptor> received_;  // by frame; -1 for one that was lost on the way
   const bool is_unix_;
+
+  // of a session
+  std::optional<wire::SendLog> log_;
+  std::array<std::byte, wire::k_resume_size> greeting_{};  // ours, then what came of the peer's
+  std::size_t greeting_left_ = 0;                          // of ours, to be written
+  std::optional<std::size_t> greeted_;                     // bytes of the peer's, until it is there
+  std::array<std::byte, wire::k_resume_size> heard_{};
+  std::size_t unacknowledged_ = 0;  // bytes taken since we last said so
+  bool refused_ = false;            // the peer broke the rules: there is no going on
+
   bool gone_ = false;
   std::uint64_t queued_ = 0;
   std::string why_;

@@ -34,6 +34,7 @@ enum class Kind : std::uint8_t {
   kRelease = 11,
   kDrop = 12,
   kChunk = 13,
+  kAcknowledged = 15,  // of a session: how many frames were taken, 8 bytes
   kHandOver = 14,  // with a descriptor: a connection that came in elsewhere
 };
 

@@ -42,6 +42,7 @@ class Control:
         self._control_ident = 0
         self._handlers: dict[str, Handler] = {}
         self._on_link_lost: list[Callable[[int], object]] = []
+        self._on_broken: list[Callable[[int], object]] = []
         self._on_dial: Callable[[int], object] | None = None
         self._on_unanswered: Callable[[int], object] | None = None
         self._on_absent: Callable[[int], object] | None = None
@@ -64,6 +65,13 @@ class Control:
     def on_link_lost(self, handler: Callable[[int], object]) -> None:
         """Call `handler(peer)` when the link to a process ends."""
         self._on_link_lost.append(handler)
+
+    def on_broken(self, handler: Callable[[int], object]) -> None:
+        """Call `handler(peer)` when the connection to a process of another host has ended.
+
+        The link is lost if no other connection comes in its place within a heartbeat.
+        """
+        self._on_broken.append(handler)
 
     def on_stalled(self, handler: Callable[[int, float | None], object]) -> None:
         """Call `handler(peer, seconds)` when a peer misses its beats; with None when it is back."""
@@ -169,6 +177,9 @@ class Control:
         elif kind == "dial":
             if self._on_dial is not None:
                 self._on_dial(event[1])
+        elif kind == "broken":
+            for broken in list(self._on_broken):
+                broken(event[1])
         elif kind == "link_lost":
             for lost in list(self._on_link_lost):
                 lost(event[1])

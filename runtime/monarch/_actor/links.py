@@ -7,6 +7,7 @@ from monarch._actor.pickling import pack
 from monarch._link import secret, transport
 from monarch._link.address import of_proc, parse
 from monarch._link.gate import Gate
+from monarch._link.handshake import GOING_ON
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from monarch.errors import LinkError
 
 __all__ = ["begin"]
+
+_LEAST_BREAK = 0.25  # seconds that a connection which broke has to be made again, as in the engine
 
 
 def begin(here: Process) -> Gate:
@@ -42,7 +45,18 @@ def begin(here: Process) -> Gate:
         where = parse(told if told not in {"", gate.public} else of_proc(peer))
         gate.dial(where, failed, peer=peer, seconds=config.value("message_delivery_timeout"))
 
+    def went_on(peer: int, error: LinkError | None) -> None:
+        if error is not None:
+            here.give_up(peer, str(error))
+
+    def broken(peer: int) -> None:
+        told = here.addresses.get(peer, "")
+        if told not in {"", gate.public} and here.engine.is_broken(peer):
+            seconds = max(config.value("heartbeat_interval"), _LEAST_BREAK)
+            gate.dial(parse(told), went_on, peer=peer, role=GOING_ON, seconds=seconds)
+
     here.on_dial(dial)
+    here.on_broken(broken)
     here.on_handed_over(gate.take_over)
     here.at_exit(gate.close)
     return gate

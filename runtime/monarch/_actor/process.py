@@ -123,12 +123,9 @@ class Process(Control):
         """Whether the link to a process is one between hosts."""
         return self.gate is not None and self.gate.is_far(peer)
 
-    def give_up(self, peer: int) -> None:
-        """End the link to a process that does not answer, as if it had closed; control thread."""
-        if self.engine.has_link(peer):
-            self.engine.close_link(peer)
-            for lost in list(self._on_link_lost):
-                lost(peer)
+    def give_up(self, peer: int, why: str) -> None:
+        """End the link to a process, as if it had ended by itself."""
+        self.engine.lose_link(peer, why)
 
     def fail_peer(self, peer: int, payload: bytes) -> None:
         """A process is gone: what waits for it gets the payload, as does what is sent later."""

@@ -49,10 +49,21 @@ class Channel:
         self.tls = None
         self.sock.close()
 
-    def give(self, engine: Engine, peer: int) -> None:
-        """Let the engine have it, as the link to `peer`."""
+    def give(self, engine: Engine, peer: int, *, session: bool) -> None:
+        """Let the engine have it, as the link to `peer`, which may outlive this connection."""
         tls, self.tls = self.tls, None
-        if tls is None:
-            engine.add_link(peer, self.sock.detach())
+        if session:
+            engine.add_link(peer, self.sock.detach(), tls, True)
         else:
-            engine.add_link(peer, self.sock.detach(), tls)
+            engine.add_link(peer, self.sock.detach())
+
+    def go_on(self, engine: Engine, peer: int) -> bool:
+        """Let the engine have it for the session with `peer`; False where there is none."""
+        from monarch.errors import FrameError  # noqa: PLC0415 - off this host only
+
+        tls, self.tls = self.tls, None
+        try:
+            engine.resume_link(peer, self.sock.detach(), tls)
+        except FrameError:
+            return False
+        return True

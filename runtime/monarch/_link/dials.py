@@ -124,7 +124,7 @@ class Dials:
         """Start the tries that are due."""
         now = time.monotonic()
         for dial in [d for d in self._dials if d.channel is None and d.end <= now]:
-            if dial.peer and self._identity.engine.has_link(dial.peer):
+            if self._is_done(dial):
                 self._succeed(dial)
                 continue
             try:
@@ -147,6 +147,7 @@ class Dials:
         if dial.side is None and not dial.shaking:
             error = sockets.pending_error(channel.sock)
             if error:
+                dial.refused = error == errno.ECONNREFUSED
                 self._retry(dial, unreachable(dial.address, error))
             else:
                 self._greet(dial)
@@ -187,14 +188,27 @@ class Dials:
         channel.send(side.feed(channel.recv(side.need)))
         if side.peer and not dial.peer:
             dial.peer = side.peer
-        if self._identity.engine.has_link(dial.peer):
+        if self._is_done(dial):
             self._succeed(dial)
+        elif side.done and dial.role == handshake.GOING_ON:
+            dial.channel = None
+            if channel.go_on(self._identity.engine, side.peer):
+                self._succeed(dial)
+            else:
+                self._fail(dial, LinkError("closed", f"the session with {dial.address} has ended"))
         elif side.done:
             dial.channel = None
             if dial.address.off_host:
                 self._identity.far.add(side.peer)
-            channel.give(self._identity.engine, side.peer)
+            channel.give(self._identity.engine, side.peer, session=dial.address.off_host)
             self._succeed(dial)
+
+    def _is_done(self, dial: Dial) -> bool:
+        """Whether there is what is dialled for, by whosever doing."""
+        engine = self._identity.engine
+        if dial.role == handshake.GOING_ON:
+            return not engine.is_broken(dial.peer)
+        return bool(dial.peer) and engine.has_link(dial.peer)
 
     def _greet(self, dial: Dial) -> None:
         """The socket is connected: begin the handshake, or what comes before it off this host."""
@@ -283,7 +297,9 @@ class Dials:
 
     def _retry(self, dial: Dial, error: LinkError) -> None:
         now = time.monotonic()
-        if now >= dial.until:
+        # A host that refuses has nobody there any more: it is as quick to say so as to take a link.
+        over = dial.role == handshake.GOING_ON and (error.code == "gone" or dial.refused)
+        if now >= dial.until or over:
             self._fail(dial, error)
             return
         close(dial)

@@ -15,7 +15,7 @@ from _thread import allocate_lock, get_ident
 from monarch._link import sockets
 from monarch._link.dials import Dials
 from monarch._link.guests import Guests
-from monarch._link.handshake import CLIENT, HOST, PROC
+from monarch._link.handshake import CLIENT, GOING_ON, HOST, PROC
 from monarch._link.pending import Dial, Door, Guest, Identity
 from monarch.errors import LinkError
 
@@ -58,7 +58,7 @@ class Gate:
         unwatch: Callable[[int], object],
         *,
         role: int = PROC,
-        roles: frozenset[int] = frozenset({PROC, CLIENT, HOST}),
+        roles: frozenset[int] = frozenset({PROC, CLIENT, HOST, GOING_ON}),
         linked: Callable[[int, int], None] | None = None,
         slow: Callable[[int], None] | None = None,
         absent: Callable[[int], None] | None = None,

@@ -33,7 +33,8 @@ SECONDS = 5.0  # what a peer has for the whole of it
 BUFFER = 88  # bytes of a peer that are ever held before it has authenticated
 
 PROC, CLIENT, HOST = 1, 2, 3
-ROLES = {PROC: "proc", CLIENT: "client", HOST: "host agent"}
+GOING_ON = 4  # no role, but a link that there is already and whose connection has ended
+ROLES = {PROC: "proc", CLIENT: "client", HOST: "host agent", GOING_ON: "session"}
 
 MAGIC = b"MNRL"
 IN_THE_CLEAR = b"between hosts, in the clear"  # the channel where nothing tells connections apart
@@ -60,7 +61,7 @@ REASONS = {
     9: ("user", "belongs to another user"),
     10: ("clear", "takes encrypted links only, and this process was told to do without"),
     11: ("encrypted", "was told to do without encryption, unlike this process"),
-    12: ("gone", "knows no such process on its host"),
+    12: ("gone", "knows no such process on its host, or no such session"),
 }
 _NUMBERS = {name: number for number, (name, _) in REASONS.items()}
 

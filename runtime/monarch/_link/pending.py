@@ -22,7 +22,11 @@ if TYPE_CHECKING:
     class Engine(Protocol):
         """What the gate asks of the engine, from any thread."""
 
-        def add_link(self, peer: int, fd: int, tls: TlsStream | None = ...) -> None: ...
+        def add_link(
+            self, peer: int, fd: int, tls: TlsStream | None = ..., session: bool = ...
+        ) -> None: ...
+        def resume_link(self, peer: int, fd: int, tls: TlsStream | None = ...) -> None: ...
+        def is_broken(self, peer: int) -> bool: ...
         def hand_over(self, peer: int, fd: int, data: bytes) -> None: ...
         def has_link(self, peer: int) -> bool: ...
 
@@ -94,6 +98,7 @@ class Dial:
         "noticed",
         "pause",
         "peer",
+        "refused",
         "role",
         "shaking",
         "side",
@@ -114,6 +119,7 @@ class Dial:
         self.began = time.monotonic()
         self.noticed = False  # that it takes long
         self.absent = False  # nobody listens there
+        self.refused = False  # at the last try
 
 
 def close(dial: Dial) -> None:

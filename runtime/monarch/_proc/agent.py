@@ -122,7 +122,7 @@ def _stalled(peer: int, seconds: float | None) -> None:
     if seconds is None:
         return
     if here.is_far(peer) and asked_by(peer):
-        here.give_up(peer)
+        here.give_up(peer, "it does not answer")
         return
     client = _askers.get(peer)
     if client is None:

@@ -158,7 +158,7 @@ def _host_lost(host: int) -> None:
         if silent:
             reason = f"its host has not answered for {silent:.1f} s"
         for proc in gone:
-            here.give_up(proc)
+            here.give_up(proc, reason)
         _end_all(gone, reason, killed=not silent)
     for handler in handlers:
         handler()
@@ -169,7 +169,7 @@ def _stalled(peer: int, seconds: float | None) -> None:
     here = process()
     if seconds is not None and here.is_far(peer) and (peer in _lost or peer in _hosts.values()):
         _silent[peer] = seconds
-        here.give_up(peer)
+        here.give_up(peer, "it does not answer")
 
 
 def _fence(_peer: int, gone: list[int]) -> None:

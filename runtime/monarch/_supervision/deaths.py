@@ -98,6 +98,10 @@ class Deaths:
         state.exit = report
         return self._look(report.proc, state, now)
 
+    def has_exited(self, proc: int) -> bool:
+        """Whether the end of `proc` was reported and its link is waited for."""
+        return proc in self._procs and self._procs[proc].exit is not None
+
     def tick(self, now: float, ending: Callable[[int], bool] = lambda _: False) -> list[Dead]:
         """Findings whose grace is over; those that are `ending` get more of it."""
         found = []

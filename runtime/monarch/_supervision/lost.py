@@ -80,11 +80,20 @@ class Lost:
         if place_of(peer) is None and starter not in {None, peer, self._here.id}:
             self._here.tell(starter, "fate?", peer)
 
+    def broken(self, peer: int) -> None:
+        """The connection to a process of another host has ended: with it, if its end was told."""
+        with self._lock:
+            over = self._deaths.has_exited(peer)
+        if over:
+            self._here.give_up(peer, "it has ended")
+
     def exited(self, report: Any) -> None:
         """The end of a process that this one started is reported."""
         with self._lock:
             if report.proc in self._fates:
                 return
+            if self._here.engine.is_broken(report.proc):
+                self._here.give_up(report.proc, "it has ended")
             self._ran[report.proc] = local.running(report.proc)
             self._deaths.watch(report.proc)
             found = self._deaths.exited(report, time.monotonic())
@@ -132,7 +141,7 @@ class Lost:
 
     def _give_up(self, peer: int) -> None:
         if peer in self._stalled:
-            self._here.give_up(peer)
+            self._here.give_up(peer, "it does not answer")
 
     # Processes that others started.
 

@@ -46,6 +46,7 @@ class Service:
         here.on("unowned", self.lost.nobody)
         here.on("probe", self._probed)
         here.on_link_lost(self.lost.link_lost)
+        here.on_broken(self.lost.broken)
         here.on_stalled(self.lost.stalled)
         here.on_stuck(self._waits)
         local.listen(on_exit=self.lost.exited)
