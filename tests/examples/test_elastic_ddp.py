@@ -41,24 +41,24 @@ def run(*options):
 
 @pytest.fixture(scope="module")
 def undisturbed():
-    return run("--steps", "30")[0]
+    return run("--steps", "60")[0]
 
 
 def test_the_loss_falls(undisturbed):
     losses = [float(loss) for loss in undisturbed.values()]
-    assert len(losses) == 3
-    assert losses[-1] < losses[0]
+    assert len(losses) == 6
+    assert losses[-1] < 0.9 * losses[0]
 
 
 @pytest.mark.promise("S09")
 def test_ranks_that_are_killed_rejoin_and_the_losses_are_those_of_a_run_without(undisturbed):
-    losses, generations = run("--steps", "30", "--kill-at", "7", "--kill-at", "18")
+    losses, generations = run("--steps", "60", "--kill-at", "7", "--kill-at", "18")
     assert generations == [2, 3]
     assert losses == undisturbed
 
 
 @pytest.mark.promise("S06")
 def test_a_rank_that_is_stopped_holds_nobody(undisturbed):
-    losses, generations = run("--steps", "30", "--stop-at", "12")
+    losses, generations = run("--steps", "60", "--stop-at", "12")
     assert generations == [2]
     assert losses == undisturbed
