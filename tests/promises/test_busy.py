@@ -14,6 +14,7 @@ from monarch.actor import (
     ActorError,
     DeadlockError,
     concurrent_endpoint,
+    current_rank,
     endpoint,
 )
 from monarch.supervision import status
@@ -184,3 +185,54 @@ class Asker(Actor):
     @endpoint
     def ask(self, worker):
         return worker.hold_the_interpreter.call_one(3.0).get()
+
+
+class Boss(Actor):
+    """Waits for its workers, one of which asks it something meanwhile."""
+
+    @endpoint
+    def first(self, workers):
+        return next(workers.ask_back.stream(self.own())).get()
+
+    @endpoint
+    def all(self, workers):
+        return list(workers.ask_back.call(self.own()).get().values())
+
+    @endpoint
+    def link(self, own):
+        self.own = lambda: own
+
+    @endpoint
+    def value(self):
+        return "asked"
+
+
+class AskingBack(Actor):
+    """Rank 0 asks the boss back; the others take their time."""
+
+    @endpoint
+    def ask_back(self, boss):
+        if current_rank().rank == 0:
+            return boss.value.call_one().get()
+        time.sleep(4.0)
+        return "slow"
+
+
+def bossed(cluster):
+    boss = cluster(1).spawn("boss", Boss).slice(procs=0)
+    boss.link.call_one(boss).get(T)
+    return boss, cluster(2).spawn("workers", AskingBack)
+
+
+def test_who_waits_for_one_of_several_answers_is_no_deadlock_while_another_may_come(cluster):
+    boss, workers = bossed(cluster)
+    assert boss.first.call_one(workers).get(T) == "slow"
+    assert boss.value.call_one().get(T) == "asked"
+
+
+def test_a_circle_through_one_of_several_answers_that_are_all_needed_is_named(cluster):
+    boss, workers = bossed(cluster)
+    with pytest.raises(ActorError) as raised:
+        boss.all.call_one(workers).get(T)
+    assert "deadlock: " in str(raised.value)
+    assert "Boss.all" in str(raised.value)

@@ -50,6 +50,7 @@ std::optional<Blocked> Engine::blocked(std::uint64_t actor, std::uint64_t proc,
     if (each->sender != actor || !each->awaited()) continue;
     // One of several answers may be enough for it to go on: nobody but it knows.
     if (awaited != nullptr || each->targets == nullptr) return std::nullopt;
+    if (each->wanted < each->expected) return std::nullopt;
     awaited = each.get();
   }
   if (awaited == nullptr) return std::nullopt;

@@ -56,6 +56,7 @@ struct Inbox {
   std::vector<bool> answered;    // by rank, of a call
 
   std::vector<Waiter*> waiters;
+  std::size_t wanted = 0;  // answers that the last of them waits for
   std::vector<Subscription> subscriptions;
   bool fail_fast = false;  // one bad answer ends the waiting for all
   bool broken = false;     // there was one

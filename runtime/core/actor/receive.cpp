@@ -382,6 +382,7 @@ bool Engine::subscribe(Inbox& inbox, Worker& worker, std::size_t count, Token to
   const Lock lock(mutex_);
   if (inbox.has(count)) return true;
   inbox.subscriptions.push_back({&worker, count, token});
+  inbox.wanted = count;
   flush_all();
   return false;
 }

@@ -212,6 +212,7 @@ Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant
     arm_relief(*worker);
   }
   inbox.waiters.push_back(&waiter);
+  inbox.wanted = count;
   const Waited waited = wait_for(
       lock, waiter, deadline, [&] { return inbox.has(count); }, followers_);
   std::erase(inbox.waiters, &waiter);
