@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from monarch._core import Request
 
-__all__ = ["Interrupted", "Slot", "cancel", "catch_signal", "slots"]
+__all__ = ["Interrupted", "Slot", "cancel", "catch_signal", "leave", "slots"]
 
 _SIGURG = 23
 """Ignored by default, so that one that comes late does nothing."""
@@ -33,6 +33,45 @@ class Slot:
 
 slots: list[Slot] = []
 """All working threads of this process."""
+
+
+class _Left(Slot):
+    """The slot of a thread that came with a fork: back from the endpoint, the process ends.
+
+    Its link, and the call, are those of the process that was forked.
+    """
+
+    __slots__ = ()
+
+    @property
+    def running(self) -> None:
+        return None
+
+    @running.setter
+    def running(self, _request: Request | None) -> None:
+        import contextlib  # noqa: PLC0415 - here and now
+        import os  # noqa: PLC0415 - as above
+        import sys  # noqa: PLC0415 - as above
+
+        error = sys.exc_info()[1]
+        code = error.code if isinstance(error, SystemExit) else error is not None
+        if code is not None and not isinstance(code, int):
+            code = 1
+        if not isinstance(error, SystemExit):
+            text = (
+                f"monarch: process {os.getpid()}, forked in an endpoint, came back from it and was "
+                "ended; who forks has the child end by os._exit()\n"
+            )
+            with contextlib.suppress(OSError):
+                os.write(2, text.encode())
+        os._exit(code or 0)
+
+
+def leave() -> None:
+    """Forget what runs, in a forked child: it is the parent's."""
+    for slot in slots:
+        slot.__class__ = _Left
+    slots.clear()
 
 
 def cancel(request: Request) -> None:

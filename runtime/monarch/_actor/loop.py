@@ -160,7 +160,10 @@ class _Server:
         finish: bool,
     ) -> None:
         try:
-            result = await body
+            try:
+                result = await body
+            finally:
+                self.slot.running = None  # a child that was forked in there ends here
             if not request.flags and not request.answer(result):
                 lifecycle.reply(request, result)
         except asyncio.CancelledError as error:

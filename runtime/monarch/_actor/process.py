@@ -296,7 +296,7 @@ def _after_fork() -> None:
         from monarch._actor import cancel, cell, deadlines, waiting  # noqa: PLC0415 - as above
 
         cell.cells.clear()
-        cancel.slots.clear()
+        cancel.leave()
         waiting.loop_workers.clear()
         deadlines.renew()
         _process.leave()

@@ -65,3 +65,70 @@ def test_workers_of_multiprocessing_have_processes_of_their_own(tmp_path, method
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert (done.returncode, done.stdout) == (0, "fine\n"), done.stderr
+
+
+FORKS = """
+import asyncio
+import os
+import sys
+
+from monarch.actor import Actor, endpoint, this_host
+
+
+class Plain(Actor):
+    @endpoint
+    def fork(self, how):
+        return _fork(how)
+
+    @endpoint
+    def pid(self):
+        return os.getpid()
+
+
+class Async(Actor):
+    @endpoint
+    async def fork(self, how):
+        await asyncio.sleep(0)
+        return _fork(how)
+
+    @endpoint
+    def fork_beside(self, how):
+        return _fork(how)
+
+    @endpoint
+    async def pid(self):
+        return os.getpid()
+
+
+def _fork(how):
+    pid = os.fork()
+    if pid:
+        return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    if how == "raise":
+        raise ValueError(how)
+    if how == "exit":
+        sys.exit(7)
+    return "from the child"
+
+
+procs = this_host().spawn_procs()
+plain, later = procs.spawn("plain", Plain), procs.spawn("later", Async)
+for actor in (plain, later):
+    pid = actor.pid.call_one().get(timeout=30)
+    for name in ("fork", "fork_beside") if actor is later else ("fork",):
+        ways = ("return", "raise", "exit")
+        print(*(getattr(actor, name).call_one(how).get(timeout=30) for how in ways))
+    print(actor.pid.call_one().get(timeout=30) == pid)
+"""
+
+
+def test_a_child_that_an_endpoint_forks_and_that_comes_back_answers_for_nobody(tmp_path):
+    program = tmp_path / "forks.py"
+    program.write_text(FORKS, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, str(program)], capture_output=True, text=True, timeout=90, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "0 1 7\nTrue\n0 1 7\n0 1 7\nTrue\n"), done.stderr
+    lines = done.stderr.splitlines()
+    assert len(lines) == 6
+    assert all("forked in an endpoint, came back from it and was ended" in line for line in lines)
