@@ -92,6 +92,9 @@ def rule(unit: Unit, _context: Context) -> Iterator[Finding | Edit]:
         known |= _ONLY_WITH_HEADER
     for space in (b"cuda", b"nvcuda"):
         for index in unit.find(space):
+            if _is_thrust(unit, index):
+                yield unit.edit(index, index + 1, b"hip")
+                continue
             if _is_inner(unit, index):
                 continue
             name = _named(unit, index)
@@ -122,6 +125,14 @@ def _named(unit: Unit, index: int) -> str | None:
     if before == b"namespace" and unit.text(index - 2) == b"using":
         return ""
     return "" if before == b"=" and unit.text(index - 3) == b"namespace" else None
+
+
+def _is_thrust(unit: Unit, index: int) -> bool:
+    """Whether the name is Thrust's own `thrust::cuda::…` or `thrust::system::cuda::…`."""
+    if unit.text(index) != b"cuda" or unit.text(index + 1) != b"::":
+        return False
+    lead = index - 2 if unit.text(index - 2) != b"system" else index - 4
+    return unit.text(index - 1) == unit.text(lead + 1) == b"::" and unit.text(lead) == b"thrust"
 
 
 def _is_inner(unit: Unit, index: int) -> bool:

@@ -157,3 +157,10 @@ def test_tags_versions_and_spellings(name, target):
 def test_a_later_table_spells_hipblas_without_a_suffix():
     assert mapping("7.1").lookup("cublasGemmEx").target == "hipblasGemmEx"
     assert mapping("6.4").lookup("cublasGemmEx").target == "hipblasGemmEx_v2"
+
+
+def test_headers_of_thrust_stay_but_for_those_of_its_own_system():
+    mapping = Mapping("6.4")
+    assert mapping.include("thrust/sort.h").target == "thrust/sort.h"
+    moved = mapping.include("thrust/system/cuda/execution_policy.h").target
+    assert moved == "thrust/system/hip/execution_policy.h"

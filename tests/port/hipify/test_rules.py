@@ -212,6 +212,15 @@ def test_libcudacxx_names(line: str, names: list[str]) -> None:
     assert [p[2] for p in rules_on(f"{line}\n").places("libcudacxx")] == names
 
 
+@pytest.mark.parametrize("space", ["thrust::cuda", "thrust::system::cuda", "::thrust::cuda"])
+def test_namespace_of_thrust_is_renamed(space: str) -> None:
+    outcome = rules_on(f"sort({space}::par.on(s), a, b); at::cuda::par(); system::cuda::f();\n")
+    wanted = space.removesuffix("cuda") + "hip"
+    assert outcome.text.startswith(f"sort({wanted}::par.on(s), a, b);")
+    assert outcome.text.endswith("at::cuda::par(); system::cuda::f();\n")
+    assert not outcome.findings
+
+
 def test_device_pass_test_is_renamed_and_comparisons_are_reported() -> None:
     text = (
         "#ifdef __CUDA_ARCH__\n#endif\n#if defined(__CUDACC__) || !defined __CUDA_ARCH__\n#endif\n"
