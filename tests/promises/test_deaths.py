@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 
 import pytest
 
-from monarch.actor import ActorCrashError, SupervisionError
+from monarch.actor import Actor, ActorCrashError, SupervisionError, endpoint
 from tests.promises.actors import Manager, Mortal
 
 T = 60
@@ -119,6 +120,42 @@ def test_an_exception_that_is_meant_to_end_everything_ends_the_actor_alone(clust
         trainers.exit_by_exception.call().get(T)
     (failure,) = settled(mesh)
     assert failure.mesh_name == "trainers"
+    assert others.pid.call().get(T)
+
+
+class Ends:
+    """Raises SystemExit in whoever unpickles it."""
+
+    def __reduce__(self):
+        return sys.exit, (9,)
+
+
+class Later(Actor):
+    @endpoint
+    async def take(self, what):
+        return what
+
+
+class Now(Actor):
+    def __init__(self, what=None):
+        self.what = what
+
+    @endpoint
+    def take(self, what):
+        return what
+
+
+@pytest.mark.promise("S01")
+@pytest.mark.parametrize("cls", [Later, Now])
+def test_an_argument_that_ends_who_reads_it_ends_the_actor_alone(cluster, cls):
+    mesh = cluster(1)
+    takers, others = mesh.spawn("takers", cls), mesh.spawn("others", Mortal)
+    with pytest.raises(SupervisionError, match="SystemExit: 9"):
+        takers.take.call(Ends()).get(T)
+    unmade = mesh.spawn("unmade", Now, Ends())
+    with pytest.raises(SupervisionError, match="SystemExit: 9"):
+        unmade.take.call(1).get(T)
+    settled(mesh, 2)
     assert others.pid.call().get(T)
 
 

@@ -131,7 +131,7 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
     try:
         made, kept = _first_and_last(loads(data, buffers))
         cls, args, kwargs, info = made
-    except Exception as error:  # noqa: BLE001 - it is the owner's to know
+    except BaseException as error:  # noqa: BLE001 - it is the owner's to know
         _unmade(request, error)
         return
     cell = Cell(actor, cls, info, request.rank, request.extent)
@@ -164,7 +164,7 @@ def _first_and_last(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any,
     return loads(*found[:2]), found[2:]
 
 
-def _unmade(request: Request, error: Exception) -> None:
+def _unmade(request: Request, error: BaseException) -> None:
     """The class or the arguments of an actor cannot be unpickled here."""
     from monarch._actor.actor import Actor  # noqa: PLC0415 - only on the way out
 

@@ -115,7 +115,7 @@ class _Server:
             return
         try:
             args, kwargs = loads(data, buffers)
-        except Exception as error:  # noqa: BLE001 - its caller is told
+        except BaseException as error:  # noqa: BLE001 - its caller is told
             self._raised(cell, name, request, lifecycle.searched(error))  # type: ignore[arg-type]
             return
         try:
