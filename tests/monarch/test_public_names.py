@@ -25,6 +25,7 @@ NAMES = {
         "job_load job_loads load_current_job set_current_job SlurmJob"
     ),
     "monarch.tools.config.workspace": "Workspace",
+    "monarch.job.kubernetes": "ImageSpec KubeConfig KubernetesJob",
     "monarch.spmd": "SPMDActor setup_torch_elastic_env setup_torch_elastic_env_async",
 }
 

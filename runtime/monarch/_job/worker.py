@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from monarch._actor.future import Future
     from monarch._actor.process import Process
 
-ANYWHERE = "127.0.0.1"  # what hosts of a job listen on unless told
 _GRACE = 0.5  # seconds that processes of a client get to end when it frees the host
 
 

@@ -162,6 +162,7 @@ def test_a_later_process_with_the_same_pid_is_not_taken_for_the_worker(folder, j
     made.state()
     found = job_load(DEFAULT_JOB_PATH)
     (worker,) = found._workers["hosts"]
+    made.state().hosts.initialized.get(60)  # later than the worker by what the kernel can tell
     other = subprocess.Popen(["sleep", "60"])
     earlier = worker.started - 1  # the kernel counts in hundredths, and both may be in the same one
     found._workers["hosts"] = [type(worker)(other.pid, worker.address, earlier, worker.node)]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from monarch._job.interface import reachable
 from monarch._job.slurm import commands
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SlurmJob, job_load
@@ -25,7 +27,8 @@ def job(slurm):
     made = []
 
     def make(*arguments, **options):
-        made.append(SlurmJob(*arguments, **{"monarch_port": 0, **options}))
+        given = {"monarch_port": 0, "bind_to": "127.0.0.1", **options}
+        made.append(SlurmJob(*arguments, **given))
         return made[-1]
 
     yield make
@@ -56,6 +59,13 @@ def test_hosts_are_nodes_and_run_processes(slurm, job, gang):
     assert devices == ["0", "1", "0", "1"]
 
 
+@pytest.mark.skipif(reachable() == "127.0.0.1", reason="no interface but loopback")
+def test_hosts_are_reached_by_their_network_unless_told_otherwise(slurm, job):
+    hosts = job({"hosts": 2}, bind_to=None).state(cached_path=None).hosts
+    assert all(ref.address.startswith(f"tcp://{reachable()}:") for ref in hosts._refs())
+    assert len(hosts.spawn_procs().spawn("who", Who).pid.call().get(60)) == 2
+
+
 @SHAPES
 def test_killing_the_job_frees_its_nodes_and_ends_all_processes(slurm, job, gang, failures):
     made = job({"hosts": 2}, gang=gang)
@@ -69,6 +79,16 @@ def test_killing_the_job_frees_its_nodes_and_ends_all_processes(slurm, job, gang
     assert not folder.exists()
     assert not made.active
     assert failures.empty()
+
+
+def test_a_job_whose_folder_was_removed_ends_all_the_same(slurm, job):
+    made = job({"hosts": 2})
+    made.state(cached_path=None)
+    found = pids(made)
+    shutil.rmtree(made._there().path)
+    made.kill()
+    assert gone(found, 20)
+    slurm._until(lambda: slurm.queue() == [], "empty queue", 20)
 
 
 @SHAPES
@@ -94,7 +114,7 @@ _CLIENT = """
 import sys
 from monarch.job import SlurmJob
 from tests.monarch.job.programs import Who
-job = SlurmJob({"hosts": 1}, monarch_port=0, job_name=sys.argv[1])
+job = SlurmJob({"hosts": 1}, monarch_port=0, bind_to="127.0.0.1", job_name=sys.argv[1])
 state = job.state(**({} if sys.argv[2:] else {"cached_path": None}))
 who = state.hosts.spawn_procs().spawn("who", Who)
 folder = (job._cached or job)._there()

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ci import sshd
-from monarch._job.ssh.remote import _key
+from monarch._link import secret
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SSHJob, job_load
 from tests.monarch.job.programs import Who, gone, lives, start
@@ -74,7 +74,8 @@ def test_the_secret_is_not_on_the_command_line(job):
     made.state(cached_path=None)
     (pid,) = workers(made)
     seen = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
-    for form in (_key(), _key().hex().encode()):
+    key = secret.current().give()
+    for form in (key, key.hex().encode()):
         assert form not in seen + made.dumps()
 
 

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 from monarch._job import stored
 from monarch._link import secret
-from monarch.errors import JobError
+from monarch.errors import JobError, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -93,6 +93,25 @@ class JobFolder:
                 f"cannot make {self.path}, the job's folder: {error.strerror}; log_dir= names a "
                 "folder that this machine and the nodes share"
             ) from None
+
+    def share(self) -> None:
+        """See that this process has the secret of the hosts.
+
+        Raises:
+            JobError: it has another, or that of the folder is gone.
+
+        """
+        own = secret.current()
+        try:
+            theirs = secret.read(str(self.secret))
+        except SecretError as error:
+            raise JobError(f"the job's secret cannot be had: {error}") from None
+        if theirs.mac(b"job") != own.mac(b"job"):
+            raise JobError(
+                f"the hosts of this job have another secret than this process, which has that of "
+                f"{own.source}; set {secret.FILE_VARIABLE}={self.secret}"
+            )
+        own.given = True
 
     def plan(self, places: Mapping[int, Place]) -> None:
         """Write the plan."""

@@ -19,7 +19,6 @@ from monarch._job.slurm import ending, script, waiting
 from monarch._job.slurm.commands import submit
 from monarch._job.slurm.folder import RENEWED, JobFolder, Place
 from monarch._job.slurm.script import Resources
-from monarch._job.worker import ANYWHERE
 from monarch.errors import JobError, StoppedError, SupervisionError
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ class SlurmJob(JobTrait):
         job_start_timeout: seconds to wait for all hosts; None to wait as long as it takes.
         account: whom the cluster charges.
         qos: the quality of service to ask for.
-        bind_to: the IP address that a host listens on.
+        bind_to: the IP address that a host listens on; None for the one that this machine reaches.
         gang: whether all hosts are one SLURM job.
 
     """
@@ -120,6 +119,7 @@ class SlurmJob(JobTrait):
         self._bind_to = bind_to
         self._gang = gang
         self._folder: str | None = None
+        self._submitted: list[str] = []  # SLURM jobs, to be ended even where there is no plan
         self._complete = False  # whether all hosts were there once
         self._lease: Lease | None = None
         self._attached: list[HostMesh] = []
@@ -174,8 +174,16 @@ class SlurmJob(JobTrait):
             return False
 
     def _specification(self) -> dict[str, Any]:
-        left_out = {"_apply_id", "_cached", "_folder", "_complete", "_lease", "_attached"}
-        return {name: value for name, value in self.__dict__.items() if name not in left_out}
+        found = {
+            "_apply_id",
+            "_cached",
+            "_folder",
+            "_submitted",
+            "_complete",
+            "_lease",
+            "_attached",
+        }
+        return {name: value for name, value in self.__dict__.items() if name not in found}
 
     def _create(self, client_script: str | None) -> None:
         if client_script is not None:
@@ -205,6 +213,7 @@ class SlurmJob(JobTrait):
             options.append(f"--array=0-{hosts - 1}")
         # A host that starts before there is a plan waits for it.
         job = submit(text, [*self._options(), *options])
+        self._submitted = [f"{job}"]
         names = [f"{job}" if self._gang else f"{job}_{rank}" for rank in range(hosts)]
         try:
             folder.plan({rank: Place(name) for rank, name in enumerate(names)})
@@ -216,7 +225,7 @@ class SlurmJob(JobTrait):
         return [f"--job-name={self._job_name}", *self._resources.options()]
 
     def _program(self, folder: JobFolder, rank: str, generation: int) -> list[str]:
-        listen = (self._bind_to or ANYWHERE, self._port)
+        listen = (self._bind_to or "", self._port)
         return script.host_program(
             self._python_exe,
             folder.path,
@@ -235,6 +244,7 @@ class SlurmJob(JobTrait):
                 self._give_up(error)
             raise
         self._complete = True
+        folder.share()
         found, first = {}, 0
         for name, count in self._meshes.items():
             ranks = range(first, first + count)
@@ -271,6 +281,7 @@ class SlurmJob(JobTrait):
         if gone is not None:
             options.append(f"--exclude={gone.node}")
         job = submit(text, [*self._options(), *options])
+        self._submitted.append(f"{job}")
         places[rank] = Place(f"{job}", generation, node_id)
         try:
             folder.plan(places)  # from now on the old one ends by itself
@@ -324,6 +335,7 @@ class SlurmJob(JobTrait):
             jobs = [place.job for place in self._places().values()]
         except JobError:
             jobs = []
+            ending.cancel(self._submitted)
         folder.remove(logs=self._log_dir is None)
         self._folder = None
         ending.end(jobs)

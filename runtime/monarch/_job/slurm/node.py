@@ -11,6 +11,7 @@ import os
 import sys
 import time
 
+from monarch._job.interface import url
 from monarch._job.slurm.folder import EXPIRES, Arrival, JobFolder
 from monarch._job.worker import Serving
 from monarch._link import secret
@@ -34,7 +35,8 @@ def main() -> None:
     node = os.environ.get("SLURMD_NODENAME", os.uname().nodename)
     name = node if company == "alone" else f"{node}#{rank}"
     os.environ["MONARCH_NODE_ID"] = name
-    with Serving(f"tcp://{bind}:{port}") as service:
+    address = url(bind, int(port), os.environ.get("SLURM_SUBMIT_HOST", ""))
+    with Serving(address) as service:
         arrival = Arrival(service.address, name, node, os.getpid(), restart)
         place.folder.arrive(place.rank, place.generation, arrival)
         while not service.ended.wait(_LOOK) and place.wanted():

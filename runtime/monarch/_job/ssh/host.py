@@ -1,4 +1,4 @@
-"""What an SSHJob runs on a host: `serve NODE ADDRESS`, `check PID STARTED` and `end PID STARTED`.
+"""What an SSHJob runs on a host: `serve NODE IP PORT`, `check PID STARTED`, `end PID STARTED`.
 
 `serve` reads the secret from its first line of input, says in a line of JSON where it listens, and
 ends with its input, unless a line "keep" comes before that.
@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 
+from monarch._job.interface import url
 from monarch._job.process import start_time
 from monarch._job.worker import Serving
 from monarch._link import secret
@@ -29,14 +30,15 @@ def main() -> None:
         sys.exit(_end(pid, started) if what == "end" else int(start_time(pid) != started))
 
 
-def _serve(node: str, address: str) -> None:
+def _serve(node: str, bind: str, port: str) -> None:
     line = sys.stdin.buffer.readline()
     reader, writer = os.pipe()
     os.write(writer, bytes.fromhex(line.decode("ascii")))
     os.close(writer)
     secret.adopt(reader)
     os.environ["MONARCH_NODE_ID"] = node
-    with Serving(address) as service:
+    towards = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
+    with Serving(url(bind, int(port), towards)) as service:
         here = {"address": service.address, "pid": os.getpid(), "started": start_time(os.getpid())}
         _say(json.dumps(here))
 

@@ -13,7 +13,7 @@ from monarch._job.attach import attach_to_workers
 from monarch._job.hostlist import expand
 from monarch._job.job import JobState, JobTrait
 from monarch._job.ssh.remote import Connection, Running, ask
-from monarch._job.worker import ANYWHERE
+from monarch._link import secret
 from monarch.errors import JobError, StoppedError, SupervisionError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class SSHJob(JobTrait):
         python_exe: the interpreter there; None for the path of this one.
         ssh_args: more options of ssh, such as "-i", "key".
         monarch_port: the port that a host listens on; 0 for any that is free.
-        bind_to: the IP address that a host listens on.
+        bind_to: the IP address that a host listens on; None for the one that others reach.
         job_start_timeout: seconds for all hosts to serve.
 
     """
@@ -107,11 +107,10 @@ class SSHJob(JobTrait):
         if not self._meshes:
             raise ValueError("the job has no mesh; add_mesh() gives it one")
         until = time.monotonic() + self._job_start_timeout
-        address = f"tcp://{self._bind_to or ANYWHERE}:{self._port}"
         try:
             for host in (host for hosts in self._meshes.values() for host in hosts):
                 node = host.rpartition("@")[2]
-                program = self._start(host, ["serve", node, address])
+                program = self._start(host, ["serve", node, self._bind_to or "", str(self._port)])
                 self._connections.append(Connection(host, program))
             self._running_hosts = [
                 connection.running(max(until - time.monotonic(), 0.0))
@@ -125,6 +124,7 @@ class SSHJob(JobTrait):
         return ask(host, self._ssh_args, self._python_exe, arguments)
 
     def _state(self) -> JobState:
+        secret.current().give()  # the hosts have it
         found, rest = {}, list(self._running_hosts)
         for name, hosts in self._meshes.items():
             found[name] = attach_to_workers(

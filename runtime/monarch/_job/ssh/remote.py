@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shlex
 import subprocess
 import threading
@@ -77,7 +76,7 @@ class Connection:
         self._open = True
         assert program.stdin is not None  # noqa: S101 - a pipe
         self._input = program.stdin
-        self._tell(_key().hex())
+        self._tell(secret.current().give().hex())
         self._listener = threading.Thread(target=self._listen, daemon=True, name="monarch-ssh")
         self._listener.start()
         self._reader = threading.Thread(target=self._read, daemon=True, name="monarch-ssh")
@@ -158,11 +157,3 @@ class Connection:
         with contextlib.suppress(OSError, ValueError):
             for line in self._program.stderr:
                 self._said.append(line.decode(errors="replace").rstrip())
-
-
-def _key() -> bytes:
-    reader = secret.current().hand_down()
-    try:
-        return os.read(reader, secret.LIMIT)
-    finally:
-        os.close(reader)

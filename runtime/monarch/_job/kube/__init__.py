@@ -1,0 +1,1 @@
+"""`KubernetesJob`: hosts that are pods."""

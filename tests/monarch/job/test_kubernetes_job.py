@@ -1,0 +1,246 @@
+"""Pods as hosts: a stand-in for the API server, with a hollow kubelet that runs real workers."""
+
+from __future__ import annotations
+
+import base64
+import os
+import signal
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from ci import kube
+from monarch._job.kube.waiting import read
+from monarch.errors import JobError
+from monarch.job import DEFAULT_JOB_PATH, job_load
+from monarch.job.kubernetes import ImageSpec, KubeConfig, KubernetesJob
+from tests.monarch.job.programs import Who, gone
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).resolve().parents[3]
+IMAGE = ImageSpec("monarch:test", resources={"nvidia.com/gpu": 2})
+lightkube = pytest.importorskip("lightkube", reason="pip install lightkube")
+
+
+@pytest.fixture
+def cluster(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, [str(ROOT), *sys.path])))
+    monkeypatch.chdir(tmp_path)
+    with kube.Cluster(tmp_path / "kube") as running:
+        yield running
+
+
+@pytest.fixture
+def job(cluster):
+    """`job(w=2)`: a job with a mesh "w" of two pods, which is ended with the test."""
+    made = []
+
+    def make(image=IMAGE, timeout=60.0, **meshes):
+        one = KubernetesJob("team", timeout, KubeConfig.from_path(cluster.kubeconfig()))
+        for name, count in meshes.items():
+            one.add_mesh(name, count, image_spec=image)
+        made.append(one)
+        return one
+
+    yield make
+    cluster.away = False
+    for one in made:
+        one.kill()
+
+
+def ids(mesh):
+    return [ref.node for ref in mesh._refs()]
+
+
+@pytest.mark.report("114")
+def test_pods_are_made_once_and_are_hosts(cluster, job):
+    made = job(w=2, x=1)
+    state = made.state(cached_path=None)
+    made.apply()
+    made.state(cached_path=None)
+    assert sorted(cluster.created) == sorted([made._name, *ids(state.w), *ids(state.x)])
+    (pod,) = [one for key, one in cluster.objects.items() if key[2] == ids(state.w)[1]]
+    container = pod["spec"]["containers"][0]
+    assert container["image"] == "monarch:test"
+    assert container["resources"]["limits"] == {"nvidia.com/gpu": "2"}
+    assert pod["metadata"]["labels"]["monarch/rank"] == "1"
+    who = state.w.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+    assert len(set(who.pid.call().get(60).values())) == 4
+    nodes = list(who.variable.call("MONARCH_NODE_ID").get(60).values())
+    assert nodes == [node for node in ids(state.w) for _ in range(2)]
+
+
+@pytest.mark.promise("X05")
+def test_the_secret_comes_by_a_secret_alone(cluster, job):
+    made = job(w=1)
+    made.state(cached_path=None)
+    key = cluster.objects["team", "secrets", made._name]["data"]["secret"]
+    raw = base64.b64decode(key)
+    pods = str([one for name, one in cluster.objects.items() if name[1] == "pods"])
+    (title,) = cluster.names("pods")
+    pid = cluster.pid(title)
+    seen = Path(f"/proc/{pid}/cmdline").read_bytes() + Path(f"/proc/{pid}/environ").read_bytes()
+    for form in (raw, raw.hex().encode(), key.encode()):
+        assert form not in seen + pods.encode() + made.dumps()
+
+
+def test_killing_the_job_removes_pods_and_secret(cluster, job, failures):
+    made = job(w=2)
+    who = made.state(cached_path=None).w.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+    pids = [*who.pid.call().get(60).values(), *map(cluster.pid, cluster.names("pods"))]
+    made.kill()
+    assert gone(pids, 20)
+    assert cluster.names("pods") == cluster.names("secrets") == []
+    assert failures.empty()
+
+
+def test_a_pod_is_replaced_by_another_and_the_others_stay(cluster, job):
+    made = job(w=2)
+    lost, stays = ids(made.state(cached_path=None).w)
+    kept = cluster.pid(stays)
+    new = made.replace_node(lost)
+    assert new.node == f"{lost}-1"
+    after = made.state(cached_path=None).w
+    assert ids(after) == [new.node, stays]
+    assert cluster.pid(stays) == kept
+    assert after.spawn_procs().spawn("who", Who).pid.call().get(60)
+    with pytest.raises(JobError, match=f"has made no pod 'x' to replace; its pods are {new.node}"):
+        made.replace_node("x")
+
+
+def test_a_stored_job_is_found_by_the_next_program(cluster, job):
+    first = job(w=1).state()
+    (title,) = cluster.names("pods")
+    assert ids(first.w) == [title]
+    again = job(w=1)
+    assert ids(again.state().w) == [title]
+    other = job(w=2)  # asks for something else
+    assert title not in ids(other.state().w)
+    assert title not in cluster.names("pods")
+    job_load(DEFAULT_JOB_PATH).kill()
+    assert cluster.names("pods") == []
+
+
+def test_pods_that_are_there_are_found_by_their_labels(cluster, job):
+    made = job(w=2)
+    made.state(cached_path=None)
+    attached = KubernetesJob("team", 30, KubeConfig.from_path(cluster.kubeconfig()))
+    attached.add_mesh("theirs", 2, f"monarch/job={made._name}", pod_rank_label="monarch/rank")
+    hosts = attached.state(cached_path=None).theirs
+    assert ids(hosts) == cluster.names("pods")
+    attached.kill()
+    assert len(cluster.names("pods")) == 2
+
+
+def fails(cluster, made, match, seconds=20):
+    began = time.monotonic()
+    with pytest.raises(JobError, match=match):
+        made.state(cached_path=None)
+    assert time.monotonic() - began < seconds
+    assert not made.active
+    assert cluster.names("pods") == cluster.names("secrets") == []
+
+
+def test_an_image_that_cannot_be_pulled(cluster, job):
+    made = job(image=ImageSpec("nowhere:1"), w=2)
+    fails(cluster, made, "cannot start: ImagePullBackOff: Back-off pulling image")
+
+
+def test_a_quota_that_is_exceeded_leaves_nothing(cluster, job):
+    cluster.quota = 2
+    fails(cluster, job(w=3), "cannot make Pod .* exceeded quota: team")
+
+
+@pytest.mark.report("111")
+def test_pods_that_do_not_come_in_time_are_named_with_the_reason(cluster, job, capfd):
+    cluster.capacity = 1
+    made = job(w=2, timeout=3.0)
+    fails(cluster, made, r"in 3 s: 1 of 2 pods ready, 1 Unschedulable: 0/1 nodes .*missing: .*-w-1")
+    assert capfd.readouterr().err.count("waiting for") == 1
+
+
+def test_a_pod_that_is_removed_while_it_is_waited_for(cluster, job):
+    cluster.capacity = 0
+    made = job(w=1)
+    made.apply()
+    (title,) = cluster.names("pods")
+
+    def remove():
+        with cluster.lock:
+            cluster.objects["team", "pods", title]["metadata"]["deletionTimestamp"] = "now"
+
+    threading.Timer(1.0, remove).start()
+    with pytest.raises(JobError, match=r"has ended: it is being removed|not there yet"):
+        made.state(cached_path=None)
+    assert not made.active
+
+
+def test_an_api_that_is_away_for_a_while_ends_nothing(cluster, job):
+    made = job(w=1)
+    made.apply()
+    cluster.away = True
+    threading.Timer(2.0, lambda: setattr(cluster, "away", False)).start()
+    assert made.state(cached_path=None).w.initialized.get(60)
+
+
+def test_a_pod_that_died_is_told(cluster, job):
+    made = job(w=2)
+    made.state(cached_path=None)
+    title = cluster.names("pods")[1]
+    os.kill(cluster.pid(title), signal.SIGKILL)
+    end = time.monotonic() + 20
+    while cluster.objects["team", "pods", title]["status"]["phase"] == "Running":
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    with pytest.raises(JobError, match=rf"pod {title} has ended: Error, exit code 137"):
+        made.state(cached_path=None)
+    assert not job(w=2).can_run(made)
+    made.replace_node(title)
+    assert made.state(cached_path=None).w.initialized.get(60)
+
+
+@pytest.mark.parametrize(
+    ("status", "lost"),
+    [
+        ({"phase": "Failed", "reason": "Evicted", "message": "low on memory"}, "Evicted: low on"),
+        (
+            {
+                "phase": "Failed",
+                "containerStatuses": [
+                    {"state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}}}
+                ],
+            },
+            "OOMKilled, exit code 137",
+        ),
+        ({"phase": "Succeeded"}, "Succeeded"),
+    ],
+)
+def test_how_a_pod_ended(status, lost):
+    assert lost in read({"metadata": {"name": "p"}, "status": status}).lost
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"name": "a-b", "num_replicas": 1}, "lowercase letters"),
+        ({"name": "a", "num_replicas": 0}, "1 or more"),
+        ({"name": "a", "num_replicas": 1, "label_selector": "x=y", "image_spec": IMAGE}, "already"),
+        ({"name": "a", "num_replicas": 1, "labels": {"x": "y"}}, "that the job makes"),
+        ({"name": "a", "num_replicas": 1, "pod_template": {}}, "spec.containers"),
+    ],
+)
+def test_what_cannot_be_is_refused_at_once(options, said):
+    with pytest.raises(ValueError, match=said):
+        KubernetesJob("team").add_mesh(**options)
+
+
+def test_outside_of_a_cluster_it_says_what_to_give(monkeypatch):
+    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
+    made = KubernetesJob("team")
+    made.add_mesh("w", 1, image_spec=IMAGE)
+    with pytest.raises(JobError, match=r"KubeConfig\.from_path"):
+        made.apply()
+    assert not made.active
