@@ -21,6 +21,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from packaging.version import Version
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
@@ -30,6 +32,7 @@ TOOLS = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "munged")
 CPUS, MEMORY, GPUS = 8, 2000, 8  # of each node; config_overrides lets a small machine claim them
 _NODE = "CI_SLURM_NODE"  # variable of a node's daemons
 _START_SECONDS = 60.0
+_CGROUPS_CAN_BE_OFF = Version("23.11")  # and must be where a container mounts none
 _SET_CHILD_SUBREAPER = 36
 
 _CONF = """\
@@ -82,6 +85,11 @@ def missing() -> str:
 
 def _which(tool: str) -> str | None:
     return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
+
+
+def _version() -> Version:
+    done = subprocess.run([_which("slurmd") or "slurmd", "-V"], capture_output=True, check=True)
+    return Version(done.stdout.decode().split()[1])
 
 
 class Cluster:
@@ -163,7 +171,7 @@ class Cluster:
         return [pid for pid, environment in _environments() if environment.get(_NODE) == node]
 
     def _write(self) -> None:
-        for name in ("state", "spool", "dev"):
+        for name in ("state", "dev", *(f"spool/{node}" for node in self.nodes)):
             (self.folder / name).mkdir(parents=True)
         host = socket.gethostname().partition(".")[0]
         ports = _free_ports(1 + len(self.nodes))
@@ -174,6 +182,8 @@ class Cluster:
             line = _NODE_CONF.format(node=node, host=host, port=port)
             text = text.replace("PartitionName=main", f"{line}PartitionName=main")
         (self.folder / "slurm.conf").write_text(text, encoding="utf-8")
+        if _version() >= _CGROUPS_CAN_BE_OFF:
+            (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n", encoding="ascii")
         for number in range(GPUS):  # SLURM wants device nodes: each is a /dev/null
             os.mknod(self.folder / f"dev/nvidia{number}", 0o20666, os.makedev(1, 3))
         (self.folder / "gres.conf").write_text(

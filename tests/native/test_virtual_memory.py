@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from tests.native.harness import PROGRAMS, finish
+from tests.native.harness import HIP_5_7, PROGRAMS, finish
 from tests.native.test_memory import run
 
 LOW_LEVEL = """
@@ -128,7 +128,7 @@ def test_a_release_with_other_structures_is_refused(package):
     if not (package.libraries / "libamdhip64.so.5").exists():
         pytest.skip("only wheels for ROCm 5 can meet the other layout")
     text = (package.folder / "monarch/_build_info.py").read_text("utf-8")
-    other = "50221153" if "5.7" in text else "50731921"
+    other = "50221153" if "5.7" in text else HIP_5_7
     newer = package.with_environment(MONARCH_STANDIN_VERSION=other)
     assert run(
         newer,

@@ -286,6 +286,7 @@ TEST_CASE("a closed actor is made again under its id, one that lives is not") {
   const Echo echo(there, there.main_worker());
   const auto targets = target(here, 2, 7);
   create(here, *targets);
+  CHECK(answer(here, *call(here, targets, "e", "x")) == "x");  // it is there
   there.close_actor(7, static_cast<std::uint8_t>(Status::kFailed), "closed");
   CHECK(answer(here, *call(here, targets, "e", "x")) == "closed");
   create(here, *targets);
