@@ -56,9 +56,9 @@ def main() -> None:
     for step in range(STEPS):
         losses = list(workers.step.call().get().values())
         if step == 0:
-            print(f"loss at first: {sum(losses) / WORKERS:.1f}")
+            first = sum(losses)
     slope, offset = server.pull.call_one().get()
-    print(f"loss at last: {sum(losses) / WORKERS:.4f}")
+    print(f"loss at last, to that at first: {sum(losses) / first:.4f}")
     print(f"y = {slope:.2f} x + {offset:.2f}")
 
 

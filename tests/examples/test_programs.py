@@ -26,8 +26,7 @@ pong has the ball after 1000 hits
 ping 500 pong 500
 """,
     "parameter_server": """\
-loss at first: 1.7
-loss at last: 0.0000
+loss at last, to that at first: 0.0000
 y = 2.00 x + -1.00
 """,
     "crawler": """\
