@@ -314,7 +314,7 @@ void Engine::fail_peer(std::uint64_t id, std::string payload) {
   for (const auto& [inbox, rank, status] : open) {
     arrive(inbox, {rank, static_cast<std::uint8_t>(status), copy_payload(bytes, {})});
   }
-  for (auto& [actor, outlet] : peer.outlets) outlet.outstanding = 0;
+  for (auto& [actor, outlet] : peer.outlets) outlet->outstanding = 0;
   credit_came();
 }
 
@@ -462,7 +462,22 @@ Token Engine::close_actor(std::uint64_t actor, std::uint8_t status, std::string 
     mailbox.ready = false;
   }
   flush_all();
-  return std::exchange(mailbox.state, nullptr);
+  const Token state = std::exchange(mailbox.state, nullptr);
+  if (!mailbox.busy && mailbox.running.empty()) bury(mailbox);
+  return state;
+}
+
+// Nothing of a closed actor is being handled any more.
+void Engine::bury(Mailbox& mailbox) {
+  const std::uint64_t actor = mailbox.actor;
+  graves_[actor] = {mailbox.closed_status, mailbox.closed_payload};
+  buried_.push_back(actor);
+  if (buried_.size() > k_graves) {
+    graves_.erase(buried_.front());
+    buried_.pop_front();
+  }
+  for (const auto& [id, peer] : peers_) peer->owed.erase(actor);
+  mailboxes_.erase(actor);
 }
 
 }  // namespace monarch::actor

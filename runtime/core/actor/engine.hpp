@@ -63,7 +63,8 @@ struct Peer {
   bool dialing = false;
   std::shared_ptr<const std::string> failure;  // set by fail_peer
   std::deque<Parked> parked;
-  std::unordered_map<std::uint64_t, Outlet> outlets;            // by actor or inbox over there
+  std::unordered_map<std::uint64_t, std::shared_ptr<Outlet>> outlets;  // by actor or inbox there
+  std::size_t most_outlets = 256;  // at which those that no target has any more are dropped
   std::unordered_map<std::uint64_t, std::size_t> owed;          // credit not yet given back to it
 
   // of large payloads; all of it ends with the link
@@ -86,7 +87,7 @@ struct Watched {
 struct Target {
   Peer* peer;
   std::uint64_t actor;
-  Outlet* outlet;
+  std::shared_ptr<Outlet> outlet;
 };
 
 struct Targets {
@@ -260,6 +261,7 @@ class Engine {
   [[nodiscard]] base::Result<void> attach(Worker& worker, int fd);
 
  private:
+  static constexpr std::size_t k_graves = 4096;  // older ones answer as actors that never were
   static constexpr base::Duration k_tick = std::chrono::milliseconds(1);
 
   // peers and links (engine.cpp)
@@ -308,6 +310,8 @@ class Engine {
                  std::uint8_t status);
   void settle(Inbox& inbox);
   void retire(const std::shared_ptr<Request>& request);
+  void bury(Mailbox& mailbox);
+  std::shared_ptr<Outlet> outlet_of(Peer& peer, std::uint64_t actor);
   void handle_cancel(std::uint64_t proc, const wire::Cancel& cancel);
   void make_ready(Mailbox& mailbox);
   Worker& home_for(std::uint16_t flags);
@@ -368,6 +372,8 @@ class Engine {
 
   std::unordered_map<std::uint64_t, std::unique_ptr<Mailbox>> mailboxes_;
   std::unordered_map<std::uint64_t, Early> early_;  // by actor
+  std::unordered_map<std::uint64_t, Grave> graves_;
+  std::deque<std::uint64_t> buried_;  // the oldest first
   std::unordered_map<std::uint64_t, std::shared_ptr<Inbox>> inboxes_;
   std::uint64_t next_inbox_ = 1;
 

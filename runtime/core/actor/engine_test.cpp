@@ -297,6 +297,49 @@ TEST_CASE("a closed actor is made again under its id, one that lives is not") {
   there.stop();
 }
 
+TEST_CASE("of closed actors a number of answers is kept, and the requests that are still open") {
+  Engine here(1);
+  const Echo echo(here, here.main_worker());
+  constexpr std::uint64_t kMany = 5000;
+  const auto closed = static_cast<std::uint8_t>(Status::kFailed);
+  for (std::uint64_t actor = 1; actor <= kMany; ++actor) {
+    const auto targets = target(here, 1, actor);
+    create(here, *targets);
+    CHECK(answer(here, *call(here, targets, "e", "x")) == "x");
+    here.close_actor(actor, closed, "closed " + std::to_string(actor));
+    here.close_actor(actor, closed, "closed twice");
+  }
+  CHECK(answer(here, *call(here, target(here, 1, kMany), "e", "x")) == "closed 5000");
+  CHECK(answer(here, *call(here, target(here, 1, 1), "e", "x")) == "there is no such actor");
+  here.stop();
+}
+
+TEST_CASE("an actor that was closed while it handles a request finishes that, and is answered for") {
+  Engine here(1);
+  Worker& main = here.main_worker();
+  const auto targets = target(here, 1, 7);
+  create(here, *targets);
+  Waited ended = Waited::kDone;
+  here.finish(here.next(main, std::nullopt, ended)->request);
+  const auto open = call(here, targets, "e", "x");
+  const auto late = here.call(
+      targets, {.endpoint = "late", .data = {}, .buffers = {}, .flags = k_explicit});
+  auto first = here.next(main, std::nullopt, ended);
+  REQUIRE(first.has_value());
+  here.close_actor(7, static_cast<std::uint8_t>(Status::kFailed), "closed");
+  CHECK(here.running(7).size() == 1);
+  CHECK(answer(here, **late) == "closed");
+  CHECK(here.reply(first->request, 0, bytes_of("done"), {}).ok());
+  here.finish(first->request);
+  CHECK(answer(here, *open) == "done");
+  CHECK(here.running(7).empty());
+  CHECK(answer(here, *call(here, targets, "e", "x")) == "closed");
+  create(here, *targets);
+  auto again = here.next(main, std::nullopt, ended);
+  REQUIRE(again.has_value());
+  here.finish(again->request);
+}
+
 TEST_CASE("an actor that shares a worker stuck in another's endpoint moves to a new one") {
   Engine here(1, {.workers = 1});
   Worker& main = here.main_worker();

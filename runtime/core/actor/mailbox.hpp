@@ -62,6 +62,12 @@ struct Mailbox {
   std::shared_ptr<const std::string> closed_payload;
 };
 
+// What is left of a closed actor: the answer to what still comes for it.
+struct Grave {
+  std::uint8_t status = 0;
+  std::shared_ptr<const std::string> payload;
+};
+
 // Messages for an actor of which nobody knows yet: they have overtaken the one that makes it, which
 // comes from another process.
 struct Early {

@@ -93,7 +93,7 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       auto credit = wire::read_credit(message);
       if (!credit) return false;
       if (const auto found = peer.outlets.find(credit->target); found != peer.outlets.end()) {
-        std::size_t& outstanding = found->second.outstanding;
+        std::size_t& outstanding = found->second->outstanding;
         outstanding -= std::min<std::size_t>(outstanding, credit->bytes);
         credit_came();
       }
@@ -121,6 +121,7 @@ void Engine::deliver(std::shared_ptr<Request> request) {
     }
     if (found == mailboxes_.end()) {
       found = mailboxes_.emplace(request->actor, std::make_unique<Mailbox>()).first;
+      if (graves_.erase(request->actor) != 0) std::erase(buried_, request->actor);
     }
     // One that was closed is made again: it failed, and its owner restarts it.
     Mailbox& mailbox = *found->second;
@@ -131,7 +132,11 @@ void Engine::deliver(std::shared_ptr<Request> request) {
     ++mailbox.home->actors;
   }
   if (found == mailboxes_.end()) {
-    hold(std::move(request));
+    if (const auto grave = graves_.find(request->actor); grave != graves_.end()) {
+      refuse(*request, grave->second.status, std::as_bytes(std::span(*grave->second.payload)));
+    } else {
+      hold(std::move(request));
+    }
     return;
   }
   Mailbox& mailbox = *found->second;
@@ -233,16 +238,18 @@ void Engine::finish(const std::shared_ptr<Request>& request) {
     request->taken_by->handled = nullptr;
   }
   if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
-  retire(request);
   make_ready(mailbox);
+  retire(request);
 }
 
 void Engine::retire(const std::shared_ptr<Request>& request) {
   const bool answered =
       request->replied || request->inbox == 0 || (request->flags & k_explicit) != 0;
-  if (!request->finished || !answered) return;
+  if (!request->finished || !answered || request->mailbox == nullptr) return;
   board_.leave(std::exchange(request->line, Board::k_none));
-  std::erase(request->mailbox->running, request);
+  Mailbox& mailbox = *std::exchange(request->mailbox, nullptr);
+  std::erase(mailbox.running, request);
+  if (mailbox.closed && !mailbox.busy && mailbox.running.empty()) bury(mailbox);
 }
 
 std::optional<Work> Engine::pop(Worker& worker) {

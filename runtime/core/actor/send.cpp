@@ -109,6 +109,19 @@ void Engine::tell(std::uint64_t id, Bytes data) {
   (void)send(peer_of(id), wire::Kind::kControl, data, {}, {}, {}, {});
 }
 
+std::shared_ptr<Outlet> Engine::outlet_of(Peer& peer, std::uint64_t actor) {
+  if (peer.outlets.size() >= peer.most_outlets) {
+    // A little credit that never came back is forgotten with its outlet.
+    std::erase_if(peer.outlets, [](const auto& item) {
+      return item.second.use_count() == 1 && item.second->outstanding < k_chunk;
+    });
+    peer.most_outlets = std::max(peer.most_outlets, 2 * peer.outlets.size());
+  }
+  std::shared_ptr<Outlet>& outlet = peer.outlets[actor];
+  if (outlet == nullptr) outlet = std::make_shared<Outlet>();
+  return outlet;
+}
+
 std::shared_ptr<const Targets> Engine::targets(std::span<const std::uint64_t> procs,
                                                std::span<const std::uint64_t> actors) {
   const Lock lock(mutex_);
@@ -116,7 +129,7 @@ std::shared_ptr<const Targets> Engine::targets(std::span<const std::uint64_t> pr
   made->list.reserve(procs.size());
   for (std::size_t i = 0; i < procs.size(); ++i) {
     Peer& peer = peer_of(procs[i]);
-    made->list.push_back({&peer, actors[i], &peer.outlets[actors[i]]});
+    made->list.push_back({&peer, actors[i], outlet_of(peer, actors[i])});
   }
   return made;
 }
@@ -323,7 +336,7 @@ void Engine::give_credit(std::uint64_t proc, std::uint64_t target, std::size_t b
   Peer& peer = peer_of(proc);
   if (proc == proc_) {
     if (const auto found = peer.outlets.find(target); found != peer.outlets.end()) {
-      found->second.outstanding -= std::min(found->second.outstanding, bytes);
+      found->second->outstanding -= std::min(found->second->outstanding, bytes);
       credit_came();
     }
     return;

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 else:
     _Spawned = object
 
-__all__ = ["Actor", "endpoints_of", "needs_loop", "reserve", "reserved"]
+__all__ = ["Actor", "endpoints_of", "needs_loop", "plain_of", "reserve", "reserved"]
 
 _reserved = {
     "activate",
@@ -115,10 +115,15 @@ def needs_loop(cls: type) -> bool:
     return _facts(cls)[1]
 
 
-_known: dict[type, tuple[Mapping[str, Method], bool]] = {}
+def plain_of(cls: type) -> Mapping[str, Any]:
+    """The functions of the endpoints that can be called without more ado, by name."""
+    return _facts(cls)[2]
 
 
-def _facts(cls: type) -> tuple[Mapping[str, Method], bool]:
+_known: dict[type, tuple[Mapping[str, Method], bool, Mapping[str, Any]]] = {}
+
+
+def _facts(cls: type) -> tuple[Mapping[str, Method], bool, Mapping[str, Any]]:
     facts = _known.get(cls)
     if facts is None:
         found: dict[str, Method] = {}
@@ -133,5 +138,8 @@ def _facts(cls: type) -> tuple[Mapping[str, Method], bool]:
                     found[name] = method
                 else:
                     found.pop(name, None)
-        facts = _known[cls] = (found, loop)
+        plain: dict[str, Any] = {}
+        if not loop:
+            plain = {name: getattr(cls, name) for name in found if not found[name].explicit}
+        facts = _known[cls] = (found, loop, plain)
     return facts

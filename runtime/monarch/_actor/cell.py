@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from monarch._actor.actor import endpoints_of, needs_loop
+from monarch._actor.actor import endpoints_of, needs_loop, plain_of
 from monarch._actor.signature import Method
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
 __all__ = ["SNAPSHOT", "Cell", "cells"]
@@ -26,7 +26,8 @@ class Cell:
         place: its place among the actors spawned with it, whose `extent` is as on the wire.
         owner: the process and the actor that spawned it; `creator` is that actor's name.
         instance: the object itself, None until its constructor is through and after its end.
-        plain: its endpoints that can be called without more ado, bound; the others in `methods`.
+        plain: functions of its endpoints that can be called without more ado, its class's own.
+        methods: the other endpoints, bound.
         loop: it lives on the event loop.
         running: what runs on the event loop now, by request.
         ended: why it takes no more messages; None while it does.
@@ -61,17 +62,17 @@ class Cell:
         self.actor = actor
         self.cls = cls
         self.name: str = name
-        self.mesh_id: int = mesh_id
+        self.mesh_id: int = _same(mesh_id)
         self.mesh_name: str = mesh_name
         self.place = rank
         self.rank: int = rank if ranks is None else ranks[rank]
         self.extent = extent
-        self.owner: tuple[int, int] = owner
+        self.owner: tuple[int, int] = _same(owner)
         self.creator: str = creator
         self.instance: Any = None
         self.loop = needs_loop(cls)
-        self.methods: dict[str, tuple[Method, Callable[..., Any]]] = {}
-        self.plain: dict[str, Callable[..., Any]] = {}
+        self.methods: dict[str, tuple[Method, Callable[..., Any]]] = _NOTHING
+        self.plain: Mapping[str, Callable[..., Any]] = _NOTHING
         self.running: dict[Any, Any] = {} if self.loop else _NOTHING
         self.ended: str | None = None
         self.on_end: list[Callable[[], None]] | None = None
@@ -79,14 +80,19 @@ class Cell:
     def born(self, instance: object) -> None:
         """The constructor is through: its endpoints can be called."""
         self.instance = instance
+        self.plain = plain = plain_of(self.cls)
         for name, method in endpoints_of(self.cls).items():
-            if self.loop or method.explicit:
+            if name not in plain:
                 self._add(name, method)
-            else:
-                self.plain[name] = getattr(instance, name)
         snapshot = getattr(self.cls, SNAPSHOT, None)
         if snapshot is not None:
             self._add(SNAPSHOT, Method(snapshot, SNAPSHOT))
+
+    def ends(self) -> None:
+        """It takes no more messages."""
+        self.instance = None
+        self.methods = _NOTHING
+        self.plain = _NOTHING
 
     def at_end(self, function: Callable[[], None]) -> None:
         """Call `function()` once the actor has ended, last in first out."""
@@ -116,10 +122,9 @@ class Cell:
         return self._add(name, method)
 
     def _add(self, name: str, method: Method) -> tuple[Method, Callable[..., Any]]:
-        bound = getattr(self.instance, name)
-        self.methods[name] = entry = (method, bound)
-        if not method.explicit and not method.asynchronous:
-            self.plain[name] = bound
+        if self.methods is _NOTHING:
+            self.methods = {}
+        self.methods[name] = entry = (method, getattr(self.instance, name))
         return entry
 
     def __repr__(self) -> str:
@@ -127,6 +132,16 @@ class Cell:
 
 
 _NOTHING: dict[Any, Any] = {}
+_MOST_SEEN = 1024
+_seen: dict[Any, Any] = {}
+
+
+def _same(value: Any) -> Any:
+    """An equal value that other actors have: it came here once for each of them."""
+    if len(_seen) >= _MOST_SEEN:
+        _seen.clear()
+    return _seen.setdefault(value, value)
+
 
 cells: dict[int, Cell] = {}
 """The actors of this process, by id."""

@@ -59,7 +59,7 @@ def work(worker: Worker) -> None:
             try:
                 args, kwargs = read(data) if buffers is None else loads(data, buffers)
                 slot.running = request
-                result = plain(*args, **kwargs)
+                result = plain(cell.instance, *args, **kwargs)
                 slot.running = None
                 # What pickle does by itself goes in one step.
                 if request.answer(result):

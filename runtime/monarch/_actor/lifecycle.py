@@ -236,9 +236,7 @@ def closed(cell: Cell, payload: bytes) -> None:
     """An actor is through with its `__cleanup__`: it takes no more calls."""
     from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
 
-    cell.instance = None
-    cell.methods.clear()
-    cell.plain.clear()
+    cell.ends()
     cells.pop(cell.actor, None)
     process().engine.close_actor(cell.actor, FAILED, payload)
     while cell.on_end:

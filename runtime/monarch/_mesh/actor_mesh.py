@@ -99,7 +99,8 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
             raise SupervisionError(f"{self._title()} takes no calls: it was stopped: {why}")
         ids = procs.procs_of(self._shape)
         route = Route(process().engine, ids, (self._actor,) * len(ids), encode_extent(self.extent))
-        procs.watch(route)
+        if procs.request is not None or procs.owner[0] != route.engine.proc:
+            procs.watch(route)  # this process itself is never replaced
         self._kept = route
         return route
 
