@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch.actor import Actor, SupervisionError, context, endpoint
+from monarch.actor import Actor, ActorError, SupervisionError, context, endpoint
 from tests.promises.actors import Manager, Mortal
 
 T = 60
@@ -89,6 +89,30 @@ class AsyncQuitter(Quitter):
 
     async def __cleanup__(self, error):
         (self.folder / "clean").write_text("" if error is None else repr(error))
+
+
+class Untidy(Quitter):
+    def __cleanup__(self, error):
+        raise ValueError(f"left a mess after {error}")
+
+
+class AsyncUntidy(AsyncQuitter):
+    async def __cleanup__(self, error):
+        raise ValueError(f"left a mess after {error}")
+
+
+@pytest.mark.parametrize("kind", [Untidy, AsyncUntidy])
+def test_a_cleanup_that_raises_is_told_to_who_waits_for_the_end(cluster, tmp_path, kind):
+    mesh = cluster(2)
+    untidy = mesh.spawn("untidy", kind, str(tmp_path))
+    untidy.pid.call().get(T)
+    with pytest.raises(ActorError, match=r"'untidy'.*ValueError: left a mess after None"):
+        untidy.stop().get(T)
+    untidy.stop().get(T)
+    with pytest.raises(SupervisionError, match="stopped"):
+        untidy.pid.call().get(T)
+    mesh.procs.stop().get(T)
+    assert mesh.failures == []
 
 
 @pytest.mark.promise("S01")

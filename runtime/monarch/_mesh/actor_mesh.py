@@ -8,7 +8,7 @@ from monarch._actor.current import sender
 from monarch._actor.future import Pending
 from monarch._actor.generic import Generic, R
 from monarch._actor.handle import ActorHandle, Route
-from monarch._actor.pickling import loads, pack
+from monarch._actor.pickling import pack
 from monarch._actor.process import process
 from monarch._actor.replies import ERROR
 from monarch._mesh import placement as placements
@@ -61,7 +61,8 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         """Stop the actors: each handles what it has been sent, runs `__cleanup__` and ends.
 
         Later calls are refused with `SupervisionError`. Ranks that are lost are passed over, and
-        stopping twice is no error.
+        stopping twice is no error. Where a `__cleanup__` raises, its actor has ended all the same,
+        and waiting for the stop raises that `ActorError`.
 
         Args:
             reason: what later calls are told.
@@ -73,7 +74,14 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         data = pack(reason)
         inbox = route.engine.call(route.targets, "", data, None, sender(), route.extent, _STOP)
         route.stale = True
-        return Pending(inbox, route.count, _ended, f"{self._title()} to stop")
+        return Pending(inbox, route.count, self._gone, f"{self._title()} to stop")
+
+    def _gone(self, inbox: Inbox) -> None:
+        """All have ended, and so has one that is lost or was stopped before."""
+        for place in range(inbox.arrived):
+            rank, status, data, _buffers = inbox.get(place)
+            if status == ERROR:
+                raise self._error(rank, status, data)
 
     def _begun(self, inbox: Inbox) -> bool:
         for place in range(inbox.arrived):
@@ -164,16 +172,6 @@ def _rebuild(
     mesh: ActorMesh[Any] = ActorMesh(cls, name, actor, placements.placement(*told), shape)
     mesh._stopped = stopped
     return mesh
-
-
-def _ended(inbox: Inbox) -> None:
-    """Nothing once all have ended; one that is lost, or was stopped before, has ended."""
-    for place in range(inbox.arrived):
-        _rank, status, data, _buffers = inbox.get(place)
-        if status == ERROR:
-            error = loads(data)
-            if isinstance(error, BaseException):
-                raise error
 
 
 reserve(*(name for name in dir(ActorMesh) if not name.startswith("_")))
