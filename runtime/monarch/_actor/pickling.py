@@ -146,9 +146,9 @@ def _by_value(value: object, root: object, names: tuple[str, ...] | None) -> tup
             path, cause = blame_call(value, str(root), names, error)
         if isinstance(cause, PicklingError):
             raise PicklingError(f"{path}: {cause}") from None
+        why = f"{type(cause).__name__}: {cause}".rstrip(".")
         raise PicklingError(
-            f"{path} cannot be pickled: {type(cause).__name__}: {cause}. Send its contents, or "
-            "make it inside the actor"
+            f"{path} cannot be pickled: {why}. Send its contents, or make it inside the actor"
         ) from cause
     return data, _flat(buffers) if buffers else None
 

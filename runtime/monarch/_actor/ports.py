@@ -49,7 +49,14 @@ class Port(Generic[R]):
         self._post(OK, data, buffers)
 
     def exception(self, exc: BaseException) -> None:
-        """Send an exception: receiving it raises an `ActorError` of it."""
+        """Send an exception: receiving it raises an `ActorError` of it.
+
+        Raises:
+            TypeError: it is none.
+
+        """
+        if not isinstance(exc, BaseException):
+            raise TypeError(f"exception() sends an exception, not {exc!r}; send() sends values")
         from monarch._actor.remote import dump_error  # noqa: PLC0415 - good calls do without
 
         data, buffers = dump_error(exc)

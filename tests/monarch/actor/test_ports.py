@@ -90,6 +90,14 @@ def test_an_exception_that_was_sent_is_raised_by_the_receiver(procs):
         receiver.recv().get(timeout=20)
 
 
+def test_what_is_no_exception_is_refused_where_it_is_sent():
+    port, receiver = Channel.open()
+    with pytest.raises(TypeError, match=r"sends an exception, not 'text'; send\(\) sends values"):
+        port.exception("text")
+    port.send("text")
+    assert receiver.recv().get(20) == "text"
+
+
 def test_a_channel_is_awaited(child):
     port, receiver = Channel.open()
 
