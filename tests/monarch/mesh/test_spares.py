@@ -12,6 +12,7 @@ import pytest
 
 from monarch.actor import ActorCrashError, context, endpoint, this_host
 from tests.monarch.mesh.actors import Where
+from tests.promises.programs import ENVIRONMENT
 from tests.promises.test_owners import alive, until
 
 T = 60
@@ -165,6 +166,7 @@ def test_lines_are_those_of_the_rank_that_it_took():
     """
     ran = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(program)],
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=T,

@@ -126,7 +126,12 @@ def test_a_child_that_an_endpoint_forks_and_that_comes_back_answers_for_nobody(t
     program = tmp_path / "forks.py"
     program.write_text(FORKS, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(program)], capture_output=True, text=True, timeout=90, check=False
+        [sys.executable, str(program)],
+        capture_output=True,
+        text=True,
+        timeout=90,
+        check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert (done.returncode, done.stdout) == (0, "0 1 7\nTrue\n0 1 7\n0 1 7\nTrue\n"), done.stderr
     lines = done.stderr.splitlines()
