@@ -40,7 +40,7 @@ class Api:
             ) from None
         self.namespace = namespace
         self._error = ApiError
-        self._kinds = {"Pod": core_v1.Pod, "Secret": core_v1.Secret}
+        self._kinds: dict[str, Any] = {"Pod": core_v1.Pod, "Secret": core_v1.Secret}
         try:
             if config.local is not None:
                 found = lightkube.KubeConfig.from_file(os.fspath(config.local))
@@ -53,7 +53,7 @@ class Api:
                 f"no cluster by {where}: {error}; outside of one, KubeConfig.from_path(...) names "
                 "a kubeconfig file"
             ) from None
-        self._client = lightkube.Client(config=single, namespace=namespace)
+        self._client: Any = lightkube.Client(config=single, namespace=namespace)
 
     def __enter__(self) -> Self:
         return self
