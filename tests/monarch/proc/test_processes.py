@@ -164,6 +164,24 @@ def test_a_preload_that_starts_threads_means_programs_instead_of_forks(
     assert until(lambda: not alive(pid), 1)
 
 
+def test_a_preload_whose_threads_end_before_a_fork_is_forked_with(
+    procs, tmp_path, monkeypatch, capfd
+):
+    (tmp_path / "pooled.py").write_text(
+        "import os, threading\n"
+        "ended = threading.Event()\n"
+        "thread = threading.Thread(target=ended.wait, daemon=True)\n"
+        "thread.start()\n"
+        "os.register_at_fork(before=lambda: (ended.set(), thread.join()))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    p = procs(preload=["pooled"])
+    (id_,) = p.spawn()
+    assert ask(p, id_, "'pooled' in sys.modules") is True
+    p.spawner.receive()
+    assert "threads" not in capfd.readouterr().err
+
+
 def test_a_preload_that_fails_is_told_and_stops_nothing(procs, capfd):
     p = procs(preload=["not_to_be_found"])
     (id_,) = p.spawn()
