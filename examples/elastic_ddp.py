@@ -156,7 +156,8 @@ class Training:
 
     def __init__(self, ranks: int, *, spares: int = 1) -> None:
         monarch.actor.unhandled_fault_hook = bool  # a loss ends no program: it is dealt with here
-        configure(preload_modules="torch.distributed")  # once, before processes fork
+        # Once, before processes fork. Optimizers import the second, which takes longer than torch.
+        configure(preload_modules="torch.distributed,torch._dynamo")
         self.procs = this_host().spawn_procs({"ranks": ranks}, spares=spares)
         self.trainers = self.procs.spawn("trainer", Trainer)
         self.store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
