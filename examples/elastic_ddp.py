@@ -42,13 +42,6 @@ SAMPLES = 64
 DEVICE = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def batch(rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the samples of a rank in a step, and what the model should make of them."""
-    drawn = torch.Generator().manual_seed(1_000_003 * step + rank)
-    inputs = torch.randn(SAMPLES, 8, generator=drawn)
-    return inputs.to(DEVICE), torch.sin(inputs.sum(1, keepdim=True)).to(DEVICE)
-
-
 def group_of(store: Any, rank: int, size: int) -> Any:
     """Make the group of all ranks that find each other by `store`."""
     if DEVICE.type == "cuda":
@@ -66,13 +59,23 @@ class Trainer(Actor):
     def __init__(self) -> None:
         torch.set_num_threads(1)
         torch.manual_seed(0)
-        layers = (torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
-        self.model = torch.nn.Sequential(*layers).to(DEVICE)
+        self.model = self.new_model().to(DEVICE)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
         self.step = 0
         self.group: Any = None
         self.old_groups: list[Any] = []
         self.abandoned = False
+
+    def new_model(self) -> torch.nn.Module:
+        """Give the model before its first step."""
+        layers = (torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Linear(64, 1))
+        return torch.nn.Sequential(*layers)
+
+    def batch(self, rank: int, step: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Give the samples of a rank in a step, and what the model should make of them."""
+        drawn = torch.Generator().manual_seed(1_000_003 * step + rank)
+        inputs = torch.randn(SAMPLES, 8, generator=drawn)
+        return inputs, torch.sin(inputs.sum(1, keepdim=True))
 
     @endpoint
     async def pid(self) -> int:
@@ -120,13 +123,13 @@ class Trainer(Actor):
             self.model.load_state_dict(state["model"])
             self.optimizer.load_state_dict(state["optimizer"])
 
-    @endpoint
+    @concurrent_endpoint  # so that `abandon` is heard meanwhile
     async def train(self, step: int) -> float:
         """Do one step together with the others; gives the mean loss."""
         place = current_rank()
-        inputs, wanted = batch(place.rank, step)
+        inputs, wanted = self.batch(place.rank, step)
         self.optimizer.zero_grad()
-        loss = torch.nn.functional.mse_loss(self.model(inputs), wanted)
+        loss = torch.nn.functional.mse_loss(self.model(inputs.to(DEVICE)), wanted.to(DEVICE))
         loss.backward()
         parameters = list(self.model.parameters())
         sizes = [parameter.numel() for parameter in parameters]
@@ -154,12 +157,12 @@ class Trainer(Actor):
 class Training:
     """The program's side: it holds the store, forms groups, and replaces what is lost."""
 
-    def __init__(self, ranks: int, *, spares: int = 1) -> None:
+    def __init__(self, ranks: int, *, spares: int = 1, trainer: type[Trainer] = Trainer) -> None:
         monarch.actor.unhandled_fault_hook = bool  # a loss ends no program: it is dealt with here
         # Once, before processes fork. Optimizers import the second, which takes longer than torch.
         configure(preload_modules="torch.distributed,torch._dynamo")
         self.procs = this_host().spawn_procs({"ranks": ranks}, spares=spares)
-        self.trainers = self.procs.spawn("trainer", Trainer)
+        self.trainers = self.procs.spawn("trainer", trainer)
         self.store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
         self.generation = 0
         self.form()
