@@ -36,6 +36,13 @@ enum class Kind : std::uint8_t {
   kChunk = 13,
   kAcknowledged = 15,  // of a session: how many frames were taken, 8 bytes
   kHandOver = 14,  // with a descriptor: a connection that came in elsewhere
+  // of casts by way of other processes: wire/cast.hpp
+  kCast = 16,
+  kDeliver = 17,
+  kAnswer = 18,
+  kGathered = 19,
+  kDone = 20,
+  kBarrier = 21,
 };
 
 struct Call {

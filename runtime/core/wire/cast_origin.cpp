@@ -1,0 +1,84 @@
+#include "wire/cast_origin.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace monarch::wire {
+
+void CastOrigin::begin(std::vector<Entrusted> receivers) {
+  Flight flight;
+  flight.left = receivers.size();
+  flight.settled.resize(receivers.size());
+  flight.receivers = std::move(receivers);
+  open_.emplace(next_++, std::move(flight));
+}
+
+template <typename Found>
+void CastOrigin::settle_all(Open::iterator at, Found found, std::vector<Which>* into) {
+  Flight& flight = at->second;
+  for (std::size_t i = 0; i < flight.receivers.size(); ++i) {
+    const Entrusted& one = flight.receivers[i];
+    if (flight.settled[i] || !found(one)) continue;
+    flight.settled[i] = true;
+    --flight.left;
+    if (into != nullptr) into->push_back({at->first, one.to});
+  }
+}
+
+void CastOrigin::end_settled(Effects& effects) {
+  for (auto at = open_.begin(); at != open_.end();) {
+    if (at->second.left > 0) {
+      ++at;
+      continue;
+    }
+    effects.over.push_back(at->first);
+    at = open_.erase(at);
+  }
+}
+
+void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Ranks& ranks,
+                          Effects& effects) {
+  const auto at = open_.find(number);
+  if (at == open_.end()) return;
+  Flight& flight = at->second;
+  std::vector<Which>& into = status == k_missed ? effects.again : effects.there;
+  for (const Ranks::Run& run : ranks.runs()) {
+    auto one = std::ranges::lower_bound(flight.receivers, run.first, {},
+                                        [](const Entrusted& each) { return each.to.rank; });
+    for (; one != flight.receivers.end() && one->to.rank - run.first < run.count; ++one) {
+      const auto place = static_cast<std::size_t>(one - flight.receivers.begin());
+      if (flight.settled[place]) continue;
+      flight.settled[place] = true;
+      --flight.left;
+      into.push_back({number, one->to});
+    }
+  }
+  if (flight.left > 0) return;
+  effects.over.push_back(number);
+  open_.erase(at);
+}
+
+void CastOrigin::done(std::uint64_t hop, std::uint64_t number, Effects& effects) {
+  const auto at = open_.find(number);
+  if (at == open_.end()) return;
+  settle_all(at, [&](const Entrusted& one) { return one.hop == hop; }, &effects.there);
+  if (at->second.left > 0) return;
+  effects.over.push_back(number);
+  open_.erase(at);
+}
+
+void CastOrigin::lost_hop(std::uint64_t hop, Effects& effects) {
+  for (auto at = open_.begin(); at != open_.end(); ++at) {
+    settle_all(at, [&](const Entrusted& one) { return one.hop == hop; }, &effects.again);
+  }
+  end_settled(effects);
+}
+
+void CastOrigin::lost_proc(std::uint64_t proc, Effects& effects) {
+  for (auto at = open_.begin(); at != open_.end(); ++at) {
+    settle_all(at, [&](const Entrusted& one) { return one.to.proc == proc; }, nullptr);
+  }
+  end_settled(effects);
+}
+
+}  // namespace monarch::wire
