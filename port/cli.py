@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import traceback
 from typing import TYPE_CHECKING
 
 import click
@@ -40,6 +39,8 @@ def _status(command: click.Command, args: Sequence[str] | None) -> int:
         sys.stderr.close()
         return ExitCode.FINDINGS
     except Exception:  # noqa: BLE001 - the last line of defence reports a bug of ours as one
+        import traceback  # noqa: PLC0415 - nobody should need it
+
         traceback.print_exc()
         click.echo("error: this is a bug in port; please report the lines above", err=True)
         return ExitCode.BUG

@@ -12,15 +12,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.verify.report import Check, Report
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from port.policy import Policy
+    from port.verify.report import Check, Report
 
 __all__ = ["Check", "Report", "verify", "verify_sources"]
+
+
+def __getattr__(name: str) -> object:
+    # The child that reads ELF files imports this package as well, and needs no verdicts.
+    if name in {"Check", "Report"}:
+        from port.verify import report  # noqa: PLC0415
+
+        return getattr(report, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def verify(
@@ -46,8 +54,7 @@ def verify(
         LimitError: it goes past a limit of size, ratio, time or memory.
 
     """
-    # The child that reads ELF files imports this package and needs none of the judging, which is
-    # loaded here while the child starts.
+    # What judges is loaded while the child starts.
     from port.verify import child  # noqa: PLC0415
 
     child.start()

@@ -8,11 +8,11 @@ Source of the format: APPNOTE.TXT 6.3.10, sections 4.3 and 4.4.
 from __future__ import annotations
 
 import os
+import re
 import stat
 import struct
 import zlib
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, NamedTuple, NoReturn
 
 from port.errors import InputError, LimitError
 
@@ -37,11 +37,11 @@ _CENTRAL = struct.Struct("<4s6H3I5H2I")
 _LOCAL = struct.Struct("<4s5H3I2H")
 _END_MAGIC = b"PK\5\6"
 _DESCRIPTOR_MAGIC = b"PK\7\x08"
+_CONTROL = re.compile(r"[\0-\x1f\x7f]")
 _ENCRYPTED, _DESCRIPTOR, _UTF8 = 0x1, 0x8, 0x800
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One member: sizes in bytes, `start` the file offset of its local header."""
 
     name: str
@@ -387,7 +387,7 @@ def unsafe(name: str) -> str | None:
         return "is absolute"
     if len(name) > 1 and name[1] == ":":
         return "holds a drive letter"
-    if any(ord(letter) < 32 or ord(letter) == 127 for letter in name):
+    if _CONTROL.search(name):
         return "holds a control character"
     parts = name.rstrip("/").split("/")
     if ".." in parts:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from port.errors import InputError, LimitError
@@ -110,7 +110,8 @@ class ElfReader:
 
     def _start(self) -> None:
         ours, theirs = socket.socketpair()
-        boot = _BOOT.format(path=[entry or str(Path.cwd()) for entry in sys.path])
+        here = os.getcwd()  # noqa: PTH109 - this starts before anything that is slow to load
+        boot = _BOOT.format(path=[entry or here for entry in sys.path])
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", boot],
             stdin=theirs.fileno(),

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceSection:
+class DeviceSection(NamedTuple):
     """One section of device code: its place in the file (bytes), hash and architectures."""
 
     name: str
@@ -21,8 +19,7 @@ class DeviceSection:
     problems: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Undefined:
+class Undefined(NamedTuple):
     """A symbol that has to come from elsewhere; `file` and `version` where it is bound to one."""
 
     name: str
@@ -31,8 +28,7 @@ class Undefined:
     file: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Elf:
+class Elf(NamedTuple):
     """One ELF file. `rpath` and `runpath` are None where the tag is absent; `stack` is whether
     PT_GNU_STACK asks for an executable stack, None where there is no such header.
     """
@@ -84,22 +80,17 @@ DEVICE_MACHINES = {"EM_CUDA": "cuda", "EM_AMDGPU": "rocm"}
 
 def to_json(elf: Elf) -> dict[str, Any]:
     """`elf` as plain values."""
-    values = asdict(elf)
-    values["undefined"] = [(u.name, u.weak, u.version, u.file) for u in elf.undefined]
-    return values
+    return elf._asdict()
 
 
 def from_json(values: dict[str, Any]) -> Elf:
     """The inverse of `to_json`."""
     values["undefined"] = tuple(Undefined(*item) for item in values["undefined"])
-    values["device"] = tuple(map(_section, values["device"]))
+    values["device"] = tuple(
+        DeviceSection._make(tuple(value) if isinstance(value, list) else value for value in section)
+        for section in values["device"]
+    )
     values["version_needs"] = {k: tuple(v) for k, v in values["version_needs"].items()}
     for key in ("needed", "static_cudart", "registers", "wrapper_problems"):
         values[key] = tuple(values[key])
     return Elf(**values)
-
-
-def _section(values: dict[str, Any]) -> DeviceSection:
-    for key in ("architectures", "notes", "problems"):
-        values[key] = tuple(values[key])
-    return DeviceSection(**values)

@@ -9,7 +9,6 @@ size, u64 flags`. A section holds containers one behind the other, each aligned 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,13 +24,15 @@ _KINDS = {1: "compute", 2: "sm", 8: "lto"}
 _SPECIFIC, _FAMILY = 0x100000, 0x200000
 
 
-@dataclass(slots=True)
 class DeviceCode:
     """What a device code section holds: architectures in order of appearance, and what is odd."""
 
-    architectures: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    problems: list[str] = field(default_factory=list)
+    __slots__ = ("architectures", "notes", "problems")
+
+    def __init__(self) -> None:
+        self.architectures: list[str] = []
+        self.notes: list[str] = []
+        self.problems: list[str] = []
 
     def add(self, architecture: str) -> None:
         if architecture not in self.architectures:

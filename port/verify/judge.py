@@ -6,12 +6,11 @@ from contextlib import ExitStack, closing
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from packaging.utils import canonicalize_name
-
 from port.policy import load
 from port.verify.case import Case, infer
 from port.verify.checks import ALL
 from port.verify.contents import open_target
+from port.verify.metadata import canonical
 from port.verify.report import Report
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def _case(contents: Contents, platform: str | None, policy: Policy | None) -> Ca
     strict = policy is not None
     if policy is None:
         policy = load(chosen or "cpu")
-        strict = canonicalize_name(contents.name) == policy.distribution
+        strict = canonical(contents.name) == policy.distribution
         if not strict:
             policy = policy.for_others()
     return Case(contents, chosen, how, policy, strict=strict, asked=platform is not None)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,8 +21,7 @@ _DATA = re.compile(r"[^/]+\.data/(?:platlib|purelib)/")
 ORIGIN = re.compile(r"\$(?:ORIGIN|\{ORIGIN\})")
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(NamedTuple):
     """A need that is in the target but would not be found: by whom, and which file it is."""
 
     file: str

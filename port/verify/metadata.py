@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
 
-from packaging.tags import parse_tag
-from packaging.utils import (
-    InvalidWheelFilename,
-    canonicalize_name,
-    parse_wheel_filename,
-)
+from packaging.version import InvalidVersion, Version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,10 +16,14 @@ MAX_TEXT = 16 << 20
 _MAX_LITERAL = 4096
 _REQUIRED_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 _TAG = re.compile(r"[^-]+-[^-]+-[^-]+$")
+_WHEEL_NAME = re.compile(
+    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._]*[A-Za-z0-9])?)-(?P<version>[^-]+)"
+    r"(?:-(?P<build>\d[^-]*))?-(?P<tags>[\w.]+-[\w.]+-[\w.]+)\.whl",
+    re.ASCII,
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(NamedTuple):
     """Name and version as spelled, and the canonical names of required distributions."""
 
     name: str
@@ -32,16 +31,14 @@ class Metadata:
     requires: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class WheelFile:
+class WheelFile(NamedTuple):
     """The WHEEL file's tags, and whether it says that all is pure Python."""
 
     tags: frozenset[str] = frozenset()
     pure: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class FileName:
+class FileName(NamedTuple):
     """A wheel's file name, parsed; `wrong` says why it could not be."""
 
     name: str = ""
@@ -50,12 +47,11 @@ class FileName:
     wrong: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class BuildInfo:
+class BuildInfo(NamedTuple):
     """Upper-case names that a `_build_info.py` sets to plain literals, and the file they are in."""
 
     file: str
-    values: Mapping[str, object] = field(default_factory=dict)
+    values: Mapping[str, object]
 
     def text(self, name: str) -> str:
         """The value of `name` as text, empty where it is absent or not text."""
@@ -68,6 +64,17 @@ class BuildInfo:
         if isinstance(value, tuple | list):
             return tuple(item for item in value if isinstance(item, str))
         return ()
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as indexes compare it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _tags(text: str) -> frozenset[str]:
+    """The tags that a compressed set such as `py2.py3-none-any` stands for."""
+    parts = (part.lower().split(".") for part in text.split("-"))
+    return frozenset(map("-".join, product(*parts)))
 
 
 def _fields(data: bytes) -> dict[str, list[str]]:
@@ -94,7 +101,7 @@ def read_metadata(data: bytes) -> Metadata:
     """Parse a METADATA file; absent fields are empty."""
     fields = _fields(data)
     requires = {
-        str(canonicalize_name(named.group()))
+        canonical(named.group())
         for line in fields.get("requires-dist", [])
         if (named := _REQUIRED_NAME.match(line))
     }
@@ -105,19 +112,27 @@ def read_metadata(data: bytes) -> Metadata:
 def read_wheel_file(data: bytes) -> WheelFile:
     """Parse a WHEEL file."""
     fields = _fields(data)
-    tags = [
-        str(tag) for line in fields.get("tag", []) if _TAG.match(line) for tag in parse_tag(line)
-    ]
-    return WheelFile(frozenset(tags), fields.get("root-is-purelib", [""])[0].lower() == "true")
+    tags = (_tags(line) for line in fields.get("tag", []) if _TAG.match(line))
+    return WheelFile(
+        frozenset().union(*tags), fields.get("root-is-purelib", [""])[0].lower() == "true"
+    )
 
 
 def read_file_name(name: str) -> FileName:
-    """Parse a wheel's file name."""
+    """Parse a wheel's file name: NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl.
+
+    `packaging.utils` does the same, but loading it costs more than a small wheel.
+    """
+    found = _WHEEL_NAME.fullmatch(name)
+    if found is None or "__" in found["name"]:
+        return FileName(wrong=f"{name!r} is not NAME-VERSION[-BUILD]-PYTHON-ABI-PLATFORM.whl")
+    if not all(re.split(r"[-.]", found["tags"])):
+        return FileName(wrong=f"{name!r} has an empty tag: {found['tags']}")
     try:
-        project, version, _, tags = parse_wheel_filename(name)
-    except InvalidWheelFilename as error:
-        return FileName(wrong=str(error))
-    return FileName(str(project), str(version), frozenset(map(str, tags)))
+        version = Version(found["version"])
+    except InvalidVersion:
+        return FileName(wrong=f"{name!r} has a version that is none: {found['version']}")
+    return FileName(canonical(found["name"]), str(version), _tags(found["tags"]))
 
 
 def read_build_info(file: str, data: bytes) -> BuildInfo:

@@ -12,7 +12,6 @@ import struct
 import zlib
 from typing import TYPE_CHECKING
 
-from port.verify import zstd
 from port.verify.fatbin import DeviceCode, skip_zeros
 
 if TYPE_CHECKING:
@@ -123,13 +122,18 @@ def _packed(read: Read, at: int, size: int, found: DeviceCode) -> int:
 
 
 def _unpack(data: bytes, method: int) -> bytes | None:
-    try:
-        if method == 0:
+    if method == 0:
+        try:
             return zlib.decompressobj().decompress(data, _HEAD_ROOM)
-        if method == 1:
+        except zlib.error:
+            return None
+    if method == 1:
+        from port.verify import zstd  # noqa: PLC0415 - few files need it, and each command loads this
+
+        try:
             return zstd.unpack_head(data, _HEAD_ROOM)
-    except (zlib.error, zstd.ZstdError):
-        return None
+        except zstd.ZstdError:
+            return None
     return None
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 Severity = Literal["error", "warning"]
 
@@ -39,8 +38,7 @@ NAMES: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
+class Check(NamedTuple):
     """One verdict. `file` is inside the target, empty where the whole target is meant."""
 
     code: str
@@ -74,8 +72,7 @@ def printable(text: str) -> str:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class Report(NamedTuple):
     """All verdicts on one target. `platform` is None where files of several platforms are mixed."""
 
     target: str
@@ -94,7 +91,7 @@ class Report:
             "target": self.target,
             "platform": self.platform,
             "ok": self.ok,
-            "checks": [asdict(check) for check in self.checks],
+            "checks": [check._asdict() for check in self.checks],
         }
 
     def to_text(self) -> str:

@@ -161,7 +161,7 @@ def _verified(
         for check in report.checks
         if not check.ok and check.severity == "error"
     ]
-    return tuple(asdict(check) for check in report.checks), problems
+    return tuple(check._asdict() for check in report.checks), problems
 
 
 def _gpu_problems(

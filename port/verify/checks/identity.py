@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from packaging.utils import canonicalize_name
 from packaging.version import InvalidVersion, Version
 
 from port.verify.case import listing
+from port.verify.metadata import canonical
 from port.verify.report import failed, passed
 from port.verify.words import platform_in_name
 
@@ -52,7 +52,7 @@ def _disagreements(case: Case) -> Iterator[tuple[str, str, str]]:
     if metadata.version and version is None:
         yield f"Version {metadata.version!r} is not a PEP 440 version", again, where
     if file_name and not file_name.wrong:
-        if canonicalize_name(metadata.name) != file_name.name:
+        if canonical(metadata.name) != file_name.name:
             yield f"Name is {metadata.name}, the file name says {file_name.name}", again, where
         if version is not None and version != _version(file_name.version):
             yield f"Version is {version}, the file name says {file_name.version}", again, where
@@ -70,7 +70,7 @@ def _disagreements(case: Case) -> Iterator[tuple[str, str, str]]:
             )
     if contents.kind == "wheel" and contents.dist_info:
         name, _, own = contents.dist_info.removesuffix(".dist-info").rpartition("-")
-        if canonicalize_name(name) != canonicalize_name(metadata.name) or _version(own) != version:
+        if canonical(name) != canonical(metadata.name) or _version(own) != version:
             yield f"the folder {contents.dist_info} is not named after METADATA", again, where
     yield from _platforms(case)
     yield from _owners(case)
