@@ -66,21 +66,28 @@ class ReceiveLane {
 
   struct Again {
     std::optional<Reply> reply;  // to be sent once more, directly
+    // There was an answer, and it is not kept any more: unless it went directly, before this came,
+    // nobody will have it.
+    bool forgotten = false;
   };
   // A cast has come, by the relay `via` or, with 0, directly. None where it is the first time; what
   // comes a second time is dropped, and where it comes directly its answer goes directly.
   std::optional<Again> cast(const Deliver& cast, bool answers, std::uint64_t via, Item item,
                             Out& out) {
-    std::erase_if(log_, [&](const auto& one) { return one.first <= cast.stable && one.second.reply; });
+    given_ -= std::erase_if(
+        log_, [&](const auto& one) { return one.first <= cast.stable && one.second.reply; });
     const bool waits = std::ranges::any_of(
         early_, [&](const auto& one) { return one.second.number == cast.number; });
     if (cast.number <= last_ || waits || early_.contains(cast.previous)) {
       Again again;
       const auto known = log_.find(cast.number);
-      if (via == 0 && known != log_.end()) {
+      if (via == 0 && known == log_.end()) {
+        again.forgotten = answers;
+      } else if (via == 0) {
         if (known->second.reply) {
           again.reply = std::move(known->second.reply);
           log_.erase(known);
+          --given_;
         } else {
           known->second.via = 0;
         }
@@ -104,6 +111,7 @@ class ReceiveLane {
       log_.erase(known);
     } else {
       known->second.reply.emplace(reply());
+      if (++given_ > k_most_kept) forget_oldest();
     }
     return via;
   }
@@ -121,10 +129,11 @@ class ReceiveLane {
     held_.clear();
     early_.clear();
     log_.clear();
+    given_ = 0;
     taken_ = last_ = 0;
   }
 
-  [[nodiscard]] std::size_t kept() const noexcept { return log_.size(); }
+  [[nodiscard]] std::size_t kept() const noexcept { return given_; }
   [[nodiscard]] std::size_t waiting() const noexcept { return held_.size() + early_.size(); }
 
  private:
@@ -143,6 +152,13 @@ class ReceiveLane {
     std::optional<Reply> reply;
   };
 
+  void forget_oldest() {
+    const auto oldest =
+        std::ranges::find_if(log_, [](const auto& one) { return one.second.reply.has_value(); });
+    log_.erase(oldest);
+    --given_;
+  }
+
   void pump(Out& out) {
     while (true) {
       if (const auto next = early_.find(last_); next != early_.end() && next->second.after <= taken_) {
@@ -159,11 +175,15 @@ class ReceiveLane {
     }
   }
 
+  // Where a sender settles nothing for long, say while one of its calls runs for ever.
+  static constexpr std::size_t k_most_kept = 1024;
+
   std::uint64_t taken_ = 0;  // direct messages that are counted
   std::uint64_t last_ = 0;   // cast
   base::Fifo<Held> held_;    // behind a barrier
   std::map<std::uint64_t, Early> early_;   // casts, by the one before
   std::map<std::uint64_t, Logged> log_;    // by number
+  std::size_t given_ = 0;                  // of them, with their reply
 };
 
 }  // namespace monarch::wire

@@ -5,8 +5,9 @@
 
 namespace monarch::wire {
 
-void CastOrigin::begin(std::vector<Entrusted> receivers) {
+void CastOrigin::begin(std::vector<Entrusted> receivers, bool answers) {
   Flight flight;
+  flight.answers = answers;
   flight.left = receivers.size();
   flight.settled.resize(receivers.size());
   flight.receivers = std::move(receivers);
@@ -53,6 +54,7 @@ void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Rank
       into.push_back({number, one->to});
     }
   }
+  if (flight.answers && status == k_missed) again_.insert(number);
   if (flight.left > 0) return;
   effects.over.push_back(number);
   open_.erase(at);
@@ -69,7 +71,9 @@ void CastOrigin::done(std::uint64_t hop, std::uint64_t number, Effects& effects)
 
 void CastOrigin::lost_hop(std::uint64_t hop, Effects& effects) {
   for (auto at = open_.begin(); at != open_.end(); ++at) {
+    const std::size_t before = effects.again.size();
     settle_all(at, [&](const Entrusted& one) { return one.hop == hop; }, &effects.again);
+    if (at->second.answers && effects.again.size() > before) again_.insert(at->first);
   }
   end_settled(effects);
 }

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "wire/cast.hpp"
@@ -30,14 +32,17 @@ class CastOrigin {
 
   // The number that the next cast gets.
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
-  // All up to this number are settled.
+  // Of all up to this number no answer will be asked for again.
   [[nodiscard]] std::uint64_t stable() const noexcept {
-    return (open_.empty() ? next_ : open_.begin()->first) - 1;
+    const std::uint64_t open = open_.empty() ? next_ : open_.begin()->first;
+    return std::min(open, again_.empty() ? next_ : *again_.begin()) - 1;
   }
   [[nodiscard]] std::size_t open() const noexcept { return open_.size(); }
 
   // Begins the cast next(); `receivers` in order of rank, at least one.
-  void begin(std::vector<Entrusted> receivers);
+  void begin(std::vector<Entrusted> receivers, bool answers);
+  // Nobody waits for an answer to this cast any more.
+  void closed(std::uint64_t number) { again_.erase(number); }
 
   // A relay says of some ranks that they have answered, or (k_missed) were not reached.
   void gathered(std::uint64_t number, std::uint32_t status, const Ranks& ranks, Effects& effects);
@@ -52,6 +57,7 @@ class CastOrigin {
   struct Flight {
     std::vector<Entrusted> receivers;
     std::vector<bool> settled;
+    bool answers = false;
     std::size_t left = 0;
   };
   using Open = std::map<std::uint64_t, Flight>;
@@ -61,6 +67,7 @@ class CastOrigin {
   void end_settled(Effects& effects);
 
   Open open_;
+  std::set<std::uint64_t> again_;  // were sent again, and not closed since
   std::uint64_t next_ = 1;
 };
 
