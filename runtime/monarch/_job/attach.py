@@ -357,5 +357,10 @@ def _file(given: Any, what: str) -> str:
     return made
 
 
+def lead(url: str, path: str | None) -> None:
+    """Reach the address of this URL by the tunnel at a Unix socket; None for no more."""
+    _gate(process()).lead(url, None if path is None else parse(f"unix:{path}"))
+
+
 def _gate(here: Any) -> Any:
     return here.gate

@@ -128,7 +128,8 @@ class Dials:
                 self._succeed(dial)
                 continue
             try:
-                sock, error = sockets.connect(dial.address)
+                way = self._identity.ways.get(dial.address.url, dial.address)
+                sock, error = sockets.connect(way)
             except OSError as failed:
                 self._retry(dial, unreachable(dial.address, failed.errno or 0))
                 continue
@@ -245,7 +246,7 @@ class Dials:
             return
         from monarch._core import TlsStream  # noqa: PLC0415 - as above
 
-        own = sockets.plain_host(channel.sock.getsockname()[0])
+        own = sockets.own_host(channel.sock)
         context = encryption.context(secret, [own])
         host = "" if dial.address.tunnel else dial.address.host
         channel.tls = TlsStream(context, channel.fileno(), False, host)

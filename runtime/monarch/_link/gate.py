@@ -93,6 +93,17 @@ class Gate:
     def public(self, url: str) -> None:
         self._identity.public = url
 
+    def lead(self, url: str, way: Address | None) -> None:
+        """Reach the address of this URL by way of a tunnel that listens at `way`, None for no more.
+
+        The links are those to the address all the same: it is what certificates are for, and what
+        others are told.
+        """
+        if way is None:
+            self._identity.ways.pop(url, None)
+        else:
+            self._identity.ways[url] = way
+
     def is_far(self, peer: int) -> bool:
         """Whether a link to this peer, that was made here, is one between hosts."""
         return peer in self._identity.far

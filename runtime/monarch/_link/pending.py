@@ -39,10 +39,11 @@ class Identity:
     """Who a process is in its links: its id, its role in them, the secret it holds.
 
     `public` is where other hosts reach the processes of this one, empty where they do not; `far`
-    has the peers on other hosts, of links that were made here.
+    has the peers on other hosts, of links that were made here. `ways` has, by the URL of an
+    address, where it is reached from here in its place.
     """
 
-    __slots__ = ("engine", "far", "own", "public", "role", "secret")
+    __slots__ = ("engine", "far", "own", "public", "role", "secret", "ways")
 
     def __init__(self, engine: Engine, own: int, secret: Callable[[], Secret], role: int) -> None:
         self.engine = engine
@@ -51,6 +52,7 @@ class Identity:
         self.role = role
         self.public = ""
         self.far: set[int] = set()
+        self.ways: dict[str, Address] = {}
 
 
 class Door:

@@ -134,6 +134,22 @@ def adopt(descriptor: int) -> Secret:
     return _current
 
 
+def share(theirs: Secret) -> None:
+    """See that this process has this secret, which hosts of a job have.
+
+    Raises:
+        SecretError: it has another.
+
+    """
+    own = current()
+    if theirs.mac(b"job") != own.mac(b"job"):
+        raise SecretError(
+            f"the hosts of this job have another secret than this process, which has that of "
+            f"{own.source}; set {FILE_VARIABLE}={theirs.source}"
+        )
+    own.given = True
+
+
 def read(path: str) -> Secret:
     """The secret in a file that its owner alone may read; the owner is this user or root.
 

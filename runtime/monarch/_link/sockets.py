@@ -70,6 +70,13 @@ def local_url(connection: _socket.socket) -> str:
     return Address("tcp", host=plain_host(name[0]), port=name[1]).url
 
 
+def own_host(connection: _socket.socket) -> str:
+    """The address of this end; that of loopback where it is none of a network."""
+    if connection.family == _socket.AF_UNIX:
+        return "127.0.0.1"
+    return plain_host(connection.getsockname()[0])
+
+
 def plain_host(host: str) -> str:
     """An address as it is written; IPv4 that came through an IPv6 socket as IPv4."""
     return host.removeprefix("::ffff:") if "." in host else host

@@ -1,0 +1,102 @@
+"""Tunnels by OpenSSH to hosts that this machine cannot reach itself."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from monarch._job.attach import lead
+from monarch.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+_SECONDS = 30.0  # for the tunnels to be there
+_UNTIL = "cat"  # it ends with its input, and so with this program however that ends
+_OPTIONS = (
+    *("-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o", "ControlPath=none"),
+    *("-o", "ServerAliveInterval=15", "-o", "ServerAliveCountMax=4"),
+    *("-o", "ExitOnForwardFailure=yes", "-o", "StreamLocalBindMask=0177"),
+)
+
+
+class Tunnels:
+    """Ways to addresses by machines that `ssh` reaches, as long as this program lives.
+
+    Each is a Unix socket in a folder of this user's alone.
+    """
+
+    def __init__(self) -> None:
+        self._folder: str | None = None
+        self._programs: list[subprocess.Popen[bytes]] = []
+        self._urls: list[str] = []
+
+    def open(self, gateway: str, targets: Mapping[str, str], options: Sequence[str] = ()) -> None:
+        """Lead links to each URL through `gateway`, where its target (`host:port`) is reached.
+
+        Args:
+            gateway: what `ssh` takes.
+            targets: by the URL of an address, what the gateway connects to.
+            options: more options of ssh.
+
+        Raises:
+            JobError: there is no ssh here, or it cannot reach the gateway; with what it said.
+
+        """
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp(prefix="monarch-ssh-")
+        first = len(self._urls)
+        ways = {url: f"{self._folder}/{first + i}" for i, url in enumerate(targets)}
+        forwards = [word for url in targets for word in ("-L", f"{ways[url]}:{targets[url]}")]
+        with tempfile.TemporaryFile() as said:
+            try:
+                program = subprocess.Popen(
+                    ["ssh", *_OPTIONS, *options, *forwards, "--", gateway, _UNTIL],
+                    stdin=subprocess.PIPE,
+                    stdout=said,
+                    stderr=said,
+                    start_new_session=True,  # Ctrl-C is for this program alone
+                )
+            except FileNotFoundError:
+                raise JobError(
+                    "ssh is not on this machine's PATH, and leads to the hosts (Debian: apt-get "
+                    "install openssh-client)"
+                ) from None
+            self._programs.append(program)
+            self._urls += targets
+            end = time.monotonic() + _SECONDS
+            while not all(os.path.exists(path) for path in ways.values()):  # noqa: PTH110 - of a list
+                late = time.monotonic() > end
+                if program.poll() is not None or late:
+                    said.seek(0)
+                    text = said.read()[-1000:].decode(errors="replace").strip()
+                    why = f"is not there after {_SECONDS:g} s" if late else "cannot be made"
+                    raise JobError(f"the tunnel by ssh to {gateway} {why}:\n{text}")
+                time.sleep(0.02)
+        for url, path in ways.items():
+            lead(url, path)
+
+    def close(self) -> None:
+        """End all tunnels."""
+        urls, self._urls = self._urls, []
+        for url in urls:
+            lead(url, None)
+        programs, self._programs = self._programs, []
+        for program in programs:
+            program.terminate()
+            if program.stdin is not None:
+                program.stdin.close()
+        for program in programs:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                program.wait(5.0)
+            program.kill()
+            program.wait()
+        if self._folder is not None:
+            shutil.rmtree(Path(self._folder), ignore_errors=True)
+            self._folder = None
