@@ -27,6 +27,14 @@ class Who(Actor):
         print(text)  # noqa: T201 - what it is for
 
     @endpoint
+    def sleep(self, seconds: float) -> None:
+        time.sleep(seconds)
+
+    @endpoint
+    def ask(self, other) -> int:
+        return other.pid.call_one().get(60)
+
+    @endpoint
     def spawn_on(self, hosts) -> list[int]:
         self.kept = hosts.spawn_procs(per_host={"gpus": 2})
         return list(self.kept.spawn("inner", Who).pid.call().get(60).values())
@@ -66,6 +74,12 @@ def gone(pids, seconds: float) -> bool:
             return False
         time.sleep(0.01)
     return True
+
+
+def parent(pid: int) -> int:
+    """A process's parent."""
+    text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
+    return int(text.rpartition(")")[2].split()[1])
 
 
 def children(pid: int) -> list[int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 
 from ci import sshd
 from monarch._link import secret
+from monarch.actor import ActorCrashError
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SSHJob, job_load
+from monarch.mesh import ProcessMesh
 from tests.monarch.job.programs import Who, gone, lives, start
 
 pytestmark = pytest.mark.slow
@@ -82,6 +85,7 @@ def test_the_secret_is_not_on_the_command_line(job):
 _CLIENT = """
 import sys, json
 from monarch.job import SSHJob
+from monarch.mesh import ProcessMesh
 from tests.monarch.job.programs import Who
 options = json.loads(sys.argv[1])
 job = SSHJob({"hosts": ["a"]}, ssh_args=options, monarch_port=0, bind_to="127.0.0.1")
@@ -130,6 +134,57 @@ def fails(made, match, seconds=30):
 def test_a_host_that_cannot_be_reached_ends_the_others(job, server):
     nowhere = ["-p", "1", *server.options]
     fails(job({"hosts": ["a"]}, ssh_args=nowhere), "(?s)host a: ssh cannot reach it.*refused")
+
+
+def test_what_is_waited_for_is_said(job, tmp_path, capfd):
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nsleep 3; exit 1\n")
+    slow.chmod(0o755)
+    fails(job({"hosts": ["a", "b"]}, python_exe=str(slow)), "host a: its program ended")
+    assert "waiting for SSH job: 0 of 2 hosts ready, next a (2 s)" in capfd.readouterr().err
+
+
+def test_hosts_that_do_not_come_in_time(job, tmp_path):
+    slow = tmp_path / "python"
+    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.chmod(0o755)
+    made = job({"hosts": ["a"]}, python_exe=str(slow), job_start_timeout=1.5)
+    fails(made, r"host a does not serve after \d", 20)
+
+
+def test_a_port_that_is_taken_is_told(job):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        made = job({"hosts": ["a"]}, monarch_port=taken.getsockname()[1])
+        fails(made, r"(?s)host a: its program ended with status 1:.*cannot listen on .*in use")
+
+
+def test_a_lost_machine_is_replaced_by_a_spare_one(server, job, failures):
+    mesh = ProcessMesh.from_ssh(
+        "node[01-03]", 2, spares=1, ssh_args=server.options, monarch_port=0, bind_to="127.0.0.1"
+    )
+    try:
+        who = mesh.spawn("who", Who)
+        before = list(who.pid.call().get(60).values())
+        assert (mesh.nodes, mesh.spares) == (["node01", "node02"], ["node03"])
+        asked = who.slice(hosts=1).sleep.call(60)
+        os.kill(workers(mesh._job)[1], signal.SIGKILL)
+        with pytest.raises(ActorCrashError) as raised:
+            asked.get(60)
+        mesh.replace_node(raised.value.node_id)
+        after = list(who.pid.call().get(60).values())
+        assert after[:2] == before[:2]
+        assert mesh.nodes == ["node01", "node03"]
+        pids = workers(mesh._job)
+    finally:
+        mesh.stop().get(60)
+    assert gone(pids, 20)
+
+
+def test_spares_leave_a_host():
+    with pytest.raises(ValueError, match="the number of hosts is 1 or more, not 0"):
+        ProcessMesh.from_ssh(["a"], spares=1)
 
 
 def test_a_key_that_is_not_accepted(job, server, tmp_path):

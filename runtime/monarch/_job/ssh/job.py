@@ -4,24 +4,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from monarch._job.attach import attach_to_workers
+from monarch._job.attached import AttachedHosts
 from monarch._job.hostlist import expand
 from monarch._job.job import JobState, JobTrait
+from monarch._job.progress import Waiting
 from monarch._job.ssh.remote import Connection, Running, ask
 from monarch._link import secret
-from monarch.errors import JobError, StoppedError, SupervisionError
+from monarch.errors import JobError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from monarch._mesh.host_mesh import HostMesh
 
-_FREE_SECONDS = 5.0  # for what this program runs on the hosts to stop before they end
+_LOOK = 0.5  # seconds between two looks at a host that is waited for
 _ASK_SECONDS = 60.0  # for a host to look for its program, or to end it
 
 
@@ -63,7 +62,7 @@ class SSHJob(JobTrait):
         self._meshes: dict[str, list[str]] = {}
         self._running_hosts: list[Running] = []
         self._connections: list[Connection] = []
-        self._attached: list[HostMesh] = []
+        self._attached = AttachedHosts()
         for name, hosts in (meshes or {}).items():
             self.add_mesh(name, hosts)
 
@@ -112,13 +111,21 @@ class SSHJob(JobTrait):
                 node = host.rpartition("@")[2]
                 program = self._start(host, ["serve", node, self._bind_to or "", str(self._port)])
                 self._connections.append(Connection(host, program))
-            self._running_hosts = [
-                connection.running(max(until - time.monotonic(), 0.0))
-                for connection in self._connections
-            ]
+            self._wait(until)
         except BaseException:
             self._kill()
             raise
+
+    def _wait(self, until: float) -> None:
+        """Wait for all hosts to serve."""
+        self._running_hosts = []
+        with Waiting() as progress:
+            for connection in self._connections:
+                while not connection.answered(_LOOK) and time.monotonic() < until:
+                    ready = f"{len(self._running_hosts)} of {len(self._connections)} hosts ready"
+                    progress.say(f"SSH job: {ready}, next {connection.host}")
+                left = max(until - time.monotonic(), 0.0)
+                self._running_hosts.append(connection.running(left))
 
     def _start(self, host: str, arguments: Sequence[str]) -> subprocess.Popen[bytes]:
         return ask(host, self._ssh_args, self._python_exe, arguments)
@@ -127,15 +134,10 @@ class SSHJob(JobTrait):
         secret.current().give()  # the hosts have it
         found, rest = {}, list(self._running_hosts)
         for name, hosts in self._meshes.items():
-            found[name] = attach_to_workers(
-                ca="trust_all_connections",
-                workers=[one.address for one in rest[: len(hosts)]],
-                name=name,
+            found[name] = self._attached.attach(
+                name, [(one.address, one.host.rpartition("@")[2]) for one in rest[: len(hosts)]]
             )
-            for ref, one in zip(found[name]._refs(), rest, strict=False):
-                ref.node = one.host.rpartition("@")[2]
             del rest[: len(hosts)]
-        self._attached += found.values()
         return JobState(found)
 
     def _keep(self) -> None:
@@ -145,10 +147,7 @@ class SSHJob(JobTrait):
             connection.keep()
 
     def _kill(self) -> None:
-        attached, self._attached = self._attached, []
-        for one in [one for mesh in attached for one in mesh.stop_procs("the job was ended")]:
-            with contextlib.suppress(TimeoutError, ConnectionError, SupervisionError, StoppedError):
-                one.get(_FREE_SECONDS)
+        self._attached.free()
         connections, self._connections = self._connections, []
         for connection in connections:
             connection.hang_up()
@@ -185,5 +184,9 @@ class SSHJob(JobTrait):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         state["_connections"] = []
-        state["_attached"] = []
+        del state["_attached"]
         return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._attached = AttachedHosts(kept=True)

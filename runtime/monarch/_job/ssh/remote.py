@@ -82,6 +82,11 @@ class Connection:
         self._reader = threading.Thread(target=self._read, daemon=True, name="monarch-ssh")
         self._reader.start()
 
+    def answered(self, seconds: float) -> bool:
+        """Whether the host's program has said something or ended, within this time."""
+        with self._changed:
+            return self._changed.wait_for(lambda: bool(self._answers) or not self._open, seconds)
+
     def running(self, seconds: float) -> Running:
         """Where the host listens, once it does.
 
