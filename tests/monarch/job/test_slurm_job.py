@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
+from ci import sshd
 from monarch._job.interface import reachable
-from monarch._job.slurm import commands
+from monarch._job.slurm import commands, ending
+from monarch._link import secret
+from monarch.actor import ActorCrashError
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SlurmJob, job_load
 from tests.monarch.job.programs import Who, gone, start
@@ -189,6 +193,15 @@ def test_the_secret_is_in_the_folder_alone(slurm, job):
         assert form not in seen
 
 
+def start_blocker(tasks="0-4"):
+    """Jobs that hold so many nodes."""
+    command = ["sbatch", "--parsable", f"--array={tasks}", "--exclusive", "-o/dev/null"]
+    done = subprocess.run(
+        [*command, "--wrap=sleep 600"], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
 def fails_within(seconds, made, match):
     began = time.monotonic()
     with pytest.raises(JobError, match=match):
@@ -216,12 +229,7 @@ def test_more_than_the_partition_may_have(slurm, job, options, reason):
 
 
 def test_a_job_that_is_killed_while_it_waits(slurm, job, tmp_path, capfd):
-    blocker = subprocess.run(
-        ["sbatch", "--parsable", "--array=0-3", "--exclusive", "-o/dev/null", "--wrap=sleep 600"],
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.strip()
+    blocker = start_blocker("0-3")
     made = job({"hosts": 3})
     made.apply()
     places = made._places()
@@ -332,6 +340,141 @@ def test_a_host_list_that_cannot_be_read_is_told(slurm, job, instead):
     instead("squeue", 'exec /usr/bin/squeue "$@"')
 
 
+_BATCH = """
+import sys
+from monarch.job import SlurmJob
+from tests.monarch.job.programs import Who
+state = SlurmJob({"hosts": 2}, monarch_port=0, bind_to="127.0.0.1").state()
+who = state.hosts.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+print("ran on", *who.variable.call("SLURMD_NODENAME").get(60).values(), flush=True)
+sys.exit(3)
+"""
+
+
+def test_a_client_program_runs_in_the_allocation_which_ends_as_it_does(slurm, job):
+    Path("client.py").write_text(_BATCH)
+    made = job({"hosts": 2})
+    made.apply(client_script="client.py")
+    folder = made._there()
+    ((name, _),) = {(place.job, 0) for place in folder.planned().values()}
+    found = pids(made)
+    slurm._until(lambda: slurm.queue() == [], "end of the client", 60)
+    ran = (folder.path / "client.log").read_text().split()
+    assert ran[:2] == ["ran", "on"]
+    assert [ran.count(node) for node in set(ran[2:])] == [2, 2]
+    assert "ExitCode=3:0" in slurm.run("scontrol", "show", "job", name)
+    assert gone(found, 20)
+    assert not folder.secret.exists()
+
+
+def test_a_client_program_can_be_ended_with_its_hosts(slurm, job):
+    Path("client.py").write_text("import time; time.sleep(600)")
+    made = job({"hosts": 1})
+    made.apply(client_script="client.py")
+    slurm._until(lambda: pids(made), "host", 30)
+    found = pids(made)
+    made.kill()
+    assert slurm.queue() == []
+    assert gone(found, 20)
+
+
+@pytest.mark.promise("X05")
+def test_munge_seals_the_secret_for_the_nodes(slurm, job):
+    made = job({"hosts": 2}, munge=True)
+    hosts = made.state(cached_path=None).hosts
+    assert len(hosts.spawn_procs().spawn("who", Who).pid.call().get(60)) == 2
+    folder = made._there()
+    key = secret.current().give()
+    assert folder.sealed.stat().st_mode & 0o777 == 0o600
+    for path in folder.path.iterdir():
+        text = path.read_bytes()
+        assert key not in text
+        assert key.hex().encode() not in text
+    folder.sealed.write_bytes(folder.sealed.read_bytes()[:40] + b":")
+    with pytest.raises(JobError, match="secret cannot be had: munge cannot open the secret: "):
+        made.state(cached_path=None)
+
+
+def test_where_munge_is_not_it_says_what_to_install(slurm, job, instead, monkeypatch):
+    for name in ("sbatch", "scontrol", "squeue", "scancel"):
+        instead(name, f'exec {shutil.which(name)} "$@"')
+    with monkeypatch.context() as without:
+        without.setenv("PATH", os.environ["PATH"].partition(":")[0])
+        with pytest.raises(JobError, match=r"munge is not on this machine's PATH.*apt-get install"):
+            job({"hosts": 1}, munge=True).apply()
+    assert slurm.queue() == []
+    assert not list(Path(".monarch/slurm").iterdir())
+
+
+@pytest.mark.skipif(reachable() == "127.0.0.1", reason="no interface but loopback")
+@pytest.mark.skipif(bool(sshd.missing()), reason="no sshd")
+def test_from_outside_of_the_cluster_links_go_through_a_gateway(slurm, job, instead, tmp_path):
+    with sshd.Server(tmp_path / "sshd") as gateway:
+        instead("ssh", f'exec /usr/bin/ssh {" ".join(gateway.options)} "$@"')
+        made = job({"hosts": 2}, bind_to=None, out_of_cluster=True, attach_to="me@gateway")
+        # The user of the rig's configuration is whoever runs this.
+        made._gateway = "gateway"
+        hosts = made.state(cached_path=None).hosts
+        who = hosts.spawn_procs().spawn("who", Who)
+        assert len(set(who.pid.call().get(60).values())) == 2
+        assert who.slice(hosts=0).ask.call_one(who.slice(hosts=1)).get(60)
+        lost = ids(hosts)[0]
+        assert made.replace_node(lost).reached().get(60) is None
+        (first, second) = made._tunnels._programs
+        asked = who.slice(hosts=1).sleep.call_one(60)
+        first.kill()  # what it carries is lost: there is no other way
+        with pytest.raises(ActorCrashError):
+            asked.get(60)
+        made.kill()
+        assert gone([second.pid], 20)
+
+
+def test_a_gateway_that_cannot_be_reached_ends_the_job(slurm, job, instead):
+    instead("ssh", "echo no route to gateway >&2; exit 255")
+    made = job({"hosts": 1}, out_of_cluster=True, attach_to="gateway")
+    fails_within(30, made, r"(?s)tunnel by ssh to gateway cannot be made:.*no route")
+    assert slurm.queue() == []
+
+
+def test_a_port_that_is_taken_is_told(slurm, job):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        made = job({"hosts": 1}, monarch_port=taken.getsockname()[1])
+        fails_within(20, made, r"(?s)host 0 .*has ended.*cannot listen on .*in use")
+    assert slurm.queue() == []
+
+
+def test_a_secret_that_is_gone_before_a_host_starts_is_told(slurm, job):
+    made = job({"hosts": 1})
+    blocker = start_blocker()
+    made.apply()
+    made._there().secret.unlink()
+    slurm.run("scancel", blocker)
+    fails_within(30, made, r"(?s)host 0 of the job has ended: .*cannot read the secret")
+    assert slurm.queue() == []
+
+
+def test_what_does_not_end_is_killed_and_what_slurm_keeps_is_named(
+    slurm, job, instead, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(ending, "_ORDERLY", 1.0)
+    monkeypatch.setattr(ending, "_KILLED", 1.0)
+    made = job({"hosts": 1}, python_exe="/bin/sh")  # its program is no host, and ends at once
+    made._program = lambda *_: ["sleep", "600"]
+    made.apply()
+    slurm._until(lambda: [one for one in slurm.queue() if " RUNNING " in one], "job", 20)
+    instead("scancel", f'echo "$@" >> {tmp_path}/told')
+    (place,) = made._places().values()
+    number = place.job.partition("_")[0]
+    with pytest.raises(JobError, match=rf"SLURM still has {place.job} .*scancel {place.job}$"):
+        made.kill()
+    assert (tmp_path / "told").read_text().splitlines() == [
+        number,
+        f"--signal=KILL --full {number}",
+    ]
+
+
 def test_without_slurms_commands_it_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -349,6 +492,9 @@ def test_without_slurms_commands_it_says_what_to_install(monkeypatch, tmp_path):
         ({"slurm_args": ["x"]}, "no option of sbatch"),
         ({"slurm_args": ["-x\n#SBATCH -y"]}, "no option of sbatch"),
         ({"monarch_port": 70000}, "0 to 65535"),
+        ({"out_of_cluster": True}, "give both"),
+        ({"attach_to": "gateway"}, "give both"),
+        ({"out_of_cluster": True, "attach_to": "-oProxyCommand=x"}, "give both"),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(options, said):

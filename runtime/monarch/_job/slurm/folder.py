@@ -2,7 +2,8 @@
 
 It is its owner's alone (0700) and has
 
-- `secret`: the cluster's secret, for the hosts (0600);
+- `secret`: the cluster's secret, for the hosts (0600), or `secret.munge`, a credential of munge's
+  that holds it;
 - `plan.json`: for each host of the job the SLURM job it comes from, and its *generation*, which
   counts up when another takes its place;
 - `host-RANK-GENERATION-RESTART.json`: where a host listens, written by itself;
@@ -24,11 +25,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from monarch._job import stored
+from monarch._job.slurm import munge
 from monarch._link import secret
 from monarch.errors import JobError, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
+
+    from monarch._link.secret import Secret
 
 RENEWED = 10.0  # seconds between two touches of the lease
 EXPIRES = 120.0  # seconds without one, after which hosts end
@@ -74,10 +78,15 @@ class JobFolder:
 
     @property
     def secret(self) -> Path:
-        """Where the secret is."""
+        """Where the secret is, unless it is sealed."""
         return self.path / "secret"
 
-    def make(self) -> None:
+    @property
+    def sealed(self) -> Path:
+        """Where the secret is as a credential of munge's."""
+        return self.path / "secret.munge"
+
+    def make(self, *, sealed: bool = False) -> None:
         """Make the folder, with the secret of this process and a lease.
 
         Raises:
@@ -86,13 +95,32 @@ class JobFolder:
         """
         try:
             self.path.mkdir(parents=True, mode=0o700)
-            secret.current().write(str(self.secret))
+            if sealed:
+                stored.save(self.sealed, munge.seal(secret.current().give()))
+            else:
+                secret.current().write(str(self.secret))
             self.renew(new=True)
+        except SecretError as error:
+            self.path.rmdir()
+            raise JobError(str(error)) from None
         except OSError as error:
             raise JobError(
                 f"cannot make {self.path}, the job's folder: {error.strerror}; log_dir= names a "
                 "folder that this machine and the nodes share"
             ) from None
+
+    def key(self) -> Secret:
+        """The secret of the hosts.
+
+        Raises:
+            SecretError: it is gone, or cannot be opened here.
+
+        """
+        try:
+            credential = self.sealed.read_bytes()
+        except OSError:
+            return secret.read(str(self.secret))
+        return secret.Secret(munge.open_sealed(credential), str(self.sealed))
 
     def share(self) -> None:
         """See that this process has the secret of the hosts.
@@ -101,17 +129,10 @@ class JobFolder:
             JobError: it has another, or that of the folder is gone.
 
         """
-        own = secret.current()
         try:
-            theirs = secret.read(str(self.secret))
+            secret.share(self.key())
         except SecretError as error:
             raise JobError(f"the job's secret cannot be had: {error}") from None
-        if theirs.mac(b"job") != own.mac(b"job"):
-            raise JobError(
-                f"the hosts of this job have another secret than this process, which has that of "
-                f"{own.source}; set {secret.FILE_VARIABLE}={self.secret}"
-            )
-        own.given = True
 
     def plan(self, places: Mapping[int, Place]) -> None:
         """Write the plan."""
@@ -189,7 +210,7 @@ class JobFolder:
 
     def remove(self, *, logs: bool) -> None:
         """End what the folder holds together: plan and secret first. With `logs`, these too."""
-        names = ["plan.json", "secret", "lease"]
+        names = ["plan.json", "secret", "secret.munge", "lease"]
         with contextlib.suppress(FileNotFoundError):
             names += sorted(path.name for path in self.path.iterdir())
         for name in names:

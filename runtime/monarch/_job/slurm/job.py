@@ -4,22 +4,24 @@
 
 from __future__ import annotations
 
-import atexit
-import contextlib
 import os
 import re
-import threading
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from monarch._job.attach import attach_to_workers
-from monarch._job.job import JobState, JobTrait
+from monarch._job.attached import AttachedHosts
+from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait
+from monarch._job.local import BatchJob
 from monarch._job.slurm import ending, script, waiting
 from monarch._job.slurm.commands import submit
-from monarch._job.slurm.folder import RENEWED, JobFolder, Place
+from monarch._job.slurm.folder import JobFolder, Place
+from monarch._job.slurm.lease import Lease
 from monarch._job.slurm.script import Resources
-from monarch.errors import JobError, StoppedError, SupervisionError
+from monarch._job.tunnel import Tunnels
+from monarch._link.address import parse
+from monarch.errors import JobError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from monarch._job.slurm.folder import Arrival
     from monarch._mesh.host_mesh import HostMesh, HostRef
 
-_FREE_SECONDS = 5.0  # for what this program runs on the hosts to stop before they end
 _LOGS = ".monarch/slurm"
 
 
@@ -41,6 +42,9 @@ class SlurmJob(JobTrait):
 
     `apply()` submits and returns; `state()` waits for the nodes, and says on stderr what for. A
     job that was not stored ends with this program, within two minutes if that is killed.
+
+    `apply(client_script=…)` submits hosts and a Python program as one SLURM job: the program runs
+    on the first node, finds its hosts by `state()`, and the job ends when it does, with its status.
 
     Args:
         meshes: the number of hosts of each mesh, by name.
@@ -62,7 +66,12 @@ class SlurmJob(JobTrait):
         account: whom the cluster charges.
         qos: the quality of service to ask for.
         bind_to: the IP address that a host listens on; None for the one that this machine reaches.
+        out_of_cluster: whether this machine, which has SLURM's commands and the shared folder, has
+            no way to the nodes. Links then go by ssh through `attach_to`.
+        attach_to: what `ssh` takes for a machine that reaches the nodes, as "user@gateway".
         gang: whether all hosts are one SLURM job.
+        munge: whether munge seals the secret in the job's folder, for this user on machines of the
+            cluster alone; else the folder's mode keeps it.
 
     """
 
@@ -84,9 +93,12 @@ class SlurmJob(JobTrait):
         job_start_timeout: float | None = None,
         account: str | None = None,
         qos: str | None = None,
+        out_of_cluster: bool = False,
+        attach_to: str | None = None,
         *,
         bind_to: str | None = None,
         gang: bool = False,
+        munge: bool = False,
     ) -> None:
         super().__init__()
         self._meshes: dict[str, int] = {}
@@ -99,6 +111,11 @@ class SlurmJob(JobTrait):
                 raise ValueError(f"slurm_args has {argument!r}, which is no option of sbatch")
         if not isinstance(monarch_port, int) or not 0 <= monarch_port < 65536:
             raise ValueError(f"monarch_port is 0 to 65535, not {monarch_port!r}")
+        if out_of_cluster != (attach_to is not None) or (attach_to or "x").startswith("-"):
+            raise ValueError(
+                f"out_of_cluster={out_of_cluster} and attach_to={attach_to!r}: give both, "
+                "attach_to as the machine that ssh goes through, or none"
+            )
         self._python_exe = python_exe
         self._slurm_args = list(slurm_args)
         self._port = monarch_port
@@ -118,11 +135,15 @@ class SlurmJob(JobTrait):
         self._job_start_timeout = job_start_timeout
         self._bind_to = bind_to
         self._gang = gang
+        self._gateway = attach_to
+        self._munge = munge
+        self._batch = False  # whether its client runs in the allocation
         self._folder: str | None = None
         self._submitted: list[str] = []  # SLURM jobs, to be ended even where there is no plan
         self._complete = False  # whether all hosts were there once
         self._lease: Lease | None = None
-        self._attached: list[HostMesh] = []
+        self._attached = AttachedHosts()
+        self._tunnels = Tunnels()
 
     @property
     def nodes(self) -> dict[str, str]:
@@ -182,29 +203,38 @@ class SlurmJob(JobTrait):
             "_complete",
             "_lease",
             "_attached",
+            "_tunnels",
+            "_batch",
         }
         return {name: value for name, value in self.__dict__.items() if name not in found}
 
     def _create(self, client_script: str | None) -> None:
-        if client_script is not None:
-            raise JobError("a SlurmJob cannot run a client program in this release")
         if not self._meshes:
             raise ValueError("the job has no mesh; add_mesh() gives it one")
         base = Path(self._log_dir or _LOGS).absolute()
         self._folder = str(base / f"{self._job_name}-{os.urandom(4).hex()}")
         folder = self._there()
-        folder.make()
+        folder.make(sealed=self._munge)
+        self._batch = client_script is not None
         try:
-            self._submit(folder)
+            if client_script is not None:
+                folder.keep()
+                BatchJob(self).dump(DEFAULT_JOB_PATH)  # the client may run before this returns
+            self._submit(folder, client_script)
         except BaseException:
             folder.remove(logs=True)
             self._folder = None
             raise
-        self._lease = Lease(folder, self.kill)
+        if not self._batch:
+            self._lease = Lease(folder, self.kill)
 
-    def _submit(self, folder: JobFolder) -> None:
+    def _submit(self, folder: JobFolder, client_script: str | None) -> None:
         hosts = sum(self._meshes.values())
-        if self._gang:
+        if client_script is not None:
+            program = self._program(folder, "SLURM_PROCID", 0)
+            client = [self._python_exe or sys.executable, client_script]
+            options, text = script.batch_job(program, folder.path, hosts, client, self._slurm_args)
+        elif self._gang:
             program = self._program(folder, "SLURM_PROCID", 0)
             options, text = script.gang_job(program, folder.path, hosts, self._slurm_args)
         else:
@@ -214,7 +244,10 @@ class SlurmJob(JobTrait):
         # A host that starts before there is a plan waits for it.
         job = submit(text, [*self._options(), *options])
         self._submitted = [f"{job}"]
-        names = [f"{job}" if self._gang else f"{job}_{rank}" for rank in range(hosts)]
+        names = [
+            f"{job}" if self._gang or client_script is not None else f"{job}_{rank}"
+            for rank in range(hosts)
+        ]
         try:
             folder.plan({rank: Place(name) for rank, name in enumerate(names)})
         except BaseException:
@@ -260,15 +293,11 @@ class SlurmJob(JobTrait):
             raise JobError(f"{why}\n{error}") from None
 
     def _attach(self, name: str, arrivals: Sequence[Arrival]) -> HostMesh:
-        mesh = attach_to_workers(
-            ca="trust_all_connections",
-            workers=[arrival.address for arrival in arrivals],
-            name=name,
-        )
-        for ref, arrival in zip(mesh._refs(), arrivals, strict=True):
-            ref.node = arrival.name
-        self._attached.append(mesh)
-        return mesh
+        if self._gateway is not None:
+            urls = {one.address: parse(one.address).dial for one in arrivals}
+            targets = {at.url: f"{_bracketed(at.host)}:{at.port}" for at in urls.values()}
+            self._tunnels.open(self._gateway, targets)
+        return self._attached.attach(name, [(one.address, one.name) for one in arrivals])
 
     def _replace(self, node_id: str) -> HostRef:
         folder, places = self._there(), self._places()
@@ -291,8 +320,7 @@ class SlurmJob(JobTrait):
         except BaseException:
             ending.cancel([f"{job}"])
             raise
-        mesh = self._attach(self._mesh_of(rank), [arrivals[rank]])
-        return mesh._refs()[0]
+        return self._attach(self._mesh_of(rank), [arrivals[rank]])._refs()[0]
 
     def _mesh_of(self, rank: int) -> str:
         for name, count in self._meshes.items():
@@ -329,52 +357,31 @@ class SlurmJob(JobTrait):
             self._lease = None
         if self._folder is None:
             return
-        self._free()
+        self._attached.free()
+        self._tunnels.close()
         folder = self._there()
         try:
             jobs = [place.job for place in self._places().values()]
         except JobError:
             jobs = []
             ending.cancel(self._submitted)
-        folder.remove(logs=self._log_dir is None)
+        folder.remove(logs=self._log_dir is None and not self._batch)
         self._folder = None
+        if self._batch and os.environ.get("SLURM_JOB_ID") in jobs:
+            return  # this is the client: the allocation ends with it
         ending.end(jobs)
-
-    def _free(self) -> None:
-        """Stop what this program runs on the hosts, so that their end is no failure."""
-        attached, self._attached = self._attached, []
-        for one in [one for mesh in attached for one in mesh.stop_procs("the job was ended")]:
-            with contextlib.suppress(TimeoutError, ConnectionError, SupervisionError, StoppedError):
-                one.get(_FREE_SECONDS)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
         state["_lease"] = None
-        state["_attached"] = []
+        del state["_attached"], state["_tunnels"]
         return state
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._attached = AttachedHosts(kept=True)
+        self._tunnels = Tunnels()
 
-class Lease:
-    """Renews the lease of a job while this program lives, and ends the job with it."""
 
-    def __init__(self, folder: JobFolder, end: Any) -> None:
-        self._folder = folder
-        self._end = end
-        self._owner = os.getpid()
-        self._dropped = threading.Event()
-        threading.Thread(target=self._renew, name="monarch-lease", daemon=True).start()
-        atexit.register(self._at_exit)
-
-    def drop(self) -> None:
-        """Renew it no more, and leave the job's end to others."""
-        self._dropped.set()
-        atexit.unregister(self._at_exit)
-
-    def _renew(self) -> None:
-        while not self._dropped.wait(RENEWED):
-            with contextlib.suppress(OSError):
-                self._folder.renew()
-
-    def _at_exit(self) -> None:
-        if os.getpid() == self._owner:
-            self._end()
+def _bracketed(host: str) -> str:
+    return f"[{host}]" if ":" in host else host

@@ -15,6 +15,7 @@ from monarch._job.interface import url
 from monarch._job.slurm.folder import EXPIRES, Arrival, JobFolder
 from monarch._job.worker import Serving
 from monarch._link import secret
+from monarch.errors import SecretError
 
 _LOOK = 2.0  # seconds between two looks at the folder
 _PLANNED, _SOON = 60.0, 0.1  # seconds for the client to write the plan, and between two looks then
@@ -30,8 +31,10 @@ def main() -> None:
     if not place.expected():
         print(f"host {rank} is not in the plan of {path} any more", file=sys.stderr)  # noqa: T201 - to its log
         return
-    os.environ[secret.FILE_VARIABLE] = str(place.folder.secret)
-    os.environ.pop(secret.FD_VARIABLE, None)
+    try:
+        secret.adopt(place.folder.key().hand_down())
+    except SecretError as error:
+        sys.exit(f"host {rank}: {error}")
     node = os.environ.get("SLURMD_NODENAME", os.uname().nodename)
     name = node if company == "alone" else f"{node}#{rank}"
     os.environ["MONARCH_NODE_ID"] = name

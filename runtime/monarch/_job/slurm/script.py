@@ -6,12 +6,14 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from monarch._job.local import CLIENT_VARIABLE
 from monarch._proc.interpreter import command
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+CLIENT_LOG = "client.log"
 _MODULE = "monarch._job.slurm.node"
 
 
@@ -61,12 +63,43 @@ def gang_job(
 ) -> tuple[list[str], str]:
     """Options and batch script of a job that has all hosts, and goes on without one that fails."""
     options = [f"--nodes={hosts}", "--no-kill", "--no-requeue", *_output(folder, "gang.log")]
-    step = [
+    return options, _script([*_step(folder, hosts), *program], extra)
+
+
+def batch_job(
+    program: Sequence[str],
+    folder: Path,
+    hosts: int,
+    client: Sequence[str],
+    extra: Sequence[str] = (),
+) -> tuple[list[str], str]:
+    """Options and batch script of a job that has all hosts, and their client on the first.
+
+    The job ends with the client, and as that did.
+    """
+    options = [f"--nodes={hosts}", "--no-kill", "--no-requeue", *_output(folder, CLIENT_LOG)]
+    lines = [
+        "#!/bin/sh",
+        *(f"#SBATCH {option}" for option in extra),
+        f"{shlex.join([*_step(folder, hosts), *program])} &",
+        "hosts=$!",
+        f"{CLIENT_VARIABLE}=1 {shlex.join(client)}",
+        "status=$?",
+        "kill $hosts 2>/dev/null",
+        "wait $hosts",
+        "exit $status",
+        "",
+    ]
+    return options, "\n".join(lines)
+
+
+def _step(folder: Path, hosts: int) -> list[str]:
+    """The command that runs a program on each host of a job, and goes on without those lost."""
+    return [
         *("srun", "--ntasks-per-node=1", f"--ntasks={hosts}", "--no-kill", "--wait=0"),
         *("--kill-on-bad-exit=0", "--input=none", "--open-mode=append", "--mpi=none"),
         f"--output={_escaped(folder)}/host-%t.log",
     ]
-    return options, _script([*step, *program], extra)
 
 
 def host_program(
