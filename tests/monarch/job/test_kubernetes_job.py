@@ -13,15 +13,49 @@ from pathlib import Path
 import pytest
 
 from ci import kube
+from monarch._job.kube import waiting
 from monarch._job.kube.waiting import read
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, job_load
 from monarch.job.kubernetes import ImageSpec, KubeConfig, KubernetesJob
-from tests.monarch.job.programs import Who, gone
+from tests.monarch.job.programs import Who, gone, start
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[3]
 IMAGE = ImageSpec("monarch:test", resources={"nvidia.com/gpu": 2})
+EVICTED = (
+    {"phase": "Failed", "reason": "Evicted", "message": "The node was low on resource: memory."},
+    "Evicted: The node was low on resource: memory",
+)
+OOM = (
+    {
+        "phase": "Failed",
+        "containerStatuses": [
+            {
+                "name": "monarch",
+                "image": "monarch:test",
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": {"terminated": {"reason": "OOMKilled", "exitCode": 137}},
+            }
+        ],
+    },
+    "OOMKilled, exit code 137",
+)
+_CLIENT = """
+import sys
+from monarch._job.kube import spec
+spec.EXPIRES = 1
+from monarch.job.kubernetes import ImageSpec, KubeConfig, KubernetesJob
+from tests.monarch.job.programs import Who, parent
+job = KubernetesJob("team", 60, KubeConfig.from_path(sys.argv[1]), attach_to="pods")
+job.add_mesh("w", 1, image_spec=ImageSpec("monarch:test"))
+who = job.state(cached_path=None).w.spawn_procs().spawn("who", Who)
+pid = who.pid.call_one().get(60)
+print(parent(parent(pid)), pid, flush=True)
+sys.stdin.read()
+"""
 lightkube = pytest.importorskip("lightkube", reason="pip install lightkube")
 
 
@@ -38,10 +72,11 @@ def job(cluster):
     """`job(w=2)`: a job with a mesh "w" of two pods, which is ended with the test."""
     made = []
 
-    def make(image=IMAGE, timeout=60.0, **meshes):
-        one = KubernetesJob("team", timeout, KubeConfig.from_path(cluster.kubeconfig()))
+    def make(image=IMAGE, timeout=60.0, indexed=False, **meshes):
+        config = KubeConfig.from_path(cluster.kubeconfig())
+        one = KubernetesJob("team", timeout, config, attach_to="pods")
         for name, count in meshes.items():
-            one.add_mesh(name, count, image_spec=image)
+            one.add_mesh(name, count, image_spec=image, indexed_job=indexed)
         made.append(one)
         return one
 
@@ -107,7 +142,9 @@ def test_a_pod_is_replaced_by_another_and_the_others_stay(cluster, job):
     assert ids(after) == [new.node, stays]
     assert cluster.pid(stays) == kept
     assert after.spawn_procs().spawn("who", Who).pid.call().get(60)
-    with pytest.raises(JobError, match=f"has made no pod 'x' to replace; its pods are {new.node}"):
+    with pytest.raises(
+        JobError, match=f"has made no pod 'x' to replace; its pods are .*{new.node}"
+    ):
         made.replace_node("x")
 
 
@@ -127,7 +164,8 @@ def test_a_stored_job_is_found_by_the_next_program(cluster, job):
 def test_pods_that_are_there_are_found_by_their_labels(cluster, job):
     made = job(w=2)
     made.state(cached_path=None)
-    attached = KubernetesJob("team", 30, KubeConfig.from_path(cluster.kubeconfig()))
+    config = KubeConfig.from_path(cluster.kubeconfig())
+    attached = KubernetesJob("team", 30, config, attach_to="pods")
     attached.add_mesh("theirs", 2, f"monarch/job={made._name}", pod_rank_label="monarch/rank")
     hosts = attached.state(cached_path=None).theirs
     assert ids(hosts) == cluster.names("pods")
@@ -200,6 +238,71 @@ def test_a_pod_that_died_is_told(cluster, job):
     assert not job(w=2).can_run(made)
     made.replace_node(title)
     assert made.state(cached_path=None).w.initialized.get(60)
+
+
+@pytest.mark.parametrize("code", [403, 410, 503])
+def test_where_watching_is_refused_lists_tell_all_the_same(cluster, job, monkeypatch, code):
+    monkeypatch.setattr(waiting, "_LONGEST", 0.5)
+    cluster.watches = code
+    cluster.capacity = 0
+    made = job(w=1)
+    made.apply()
+    threading.Timer(2.0, lambda: setattr(cluster, "capacity", None)).start()
+    assert made.state(cached_path=None).w.initialized.get(60)
+    assert "WATCH pods" in cluster.asked
+
+
+def test_a_change_is_seen_at_once_without_asking_again_and_again(cluster, job, monkeypatch):
+    """The looks are a minute apart, but for what a watch tells."""
+    monkeypatch.setattr(waiting, "_FIRST", 60.0)
+    made = job(w=2, timeout=50.0)
+    assert made.state(cached_path=None).w.initialized.get(60)
+    assert cluster.asked.count("GET pods") <= 30
+
+
+def test_an_indexed_job_makes_the_pods_and_others_for_those_lost(cluster, job):
+    made = job(indexed=True, w=2)
+    state = made.state(cached_path=None)
+    (name,) = cluster.names("jobs")
+    lost, stays = ids(state.w)
+    assert [one.rpartition("-")[0] for one in (lost, stays)] == [f"{name}-0", f"{name}-1"]
+    kept = cluster.pid(stays)
+    os.kill(cluster.pid(lost), signal.SIGKILL)
+    new = made.replace_node(lost)
+    assert new.node.startswith(f"{name}-0-")
+    assert new.node != lost
+    after = made.state(cached_path=None).w
+    assert ids(after) == [new.node, stays]
+    assert cluster.pid(stays) == kept
+    assert len(after.spawn_procs().spawn("who", Who).pid.call().get(60)) == 2
+    made.kill()
+    assert cluster.names("jobs") == cluster.names("pods") == cluster.names("secrets") == []
+
+
+def test_an_indexed_job_whose_program_does_not_start_is_told(cluster, job):
+    made = job(image=ImageSpec("monarch:test", python="false"), indexed=True, w=1)
+    fails(cluster, made, "has ended: Error, exit code 1")
+    assert cluster.names("jobs") == []
+
+
+@pytest.mark.parametrize("ended", [OOM, EVICTED], ids=["OOMKilled", "Evicted"])
+def test_a_pod_that_kubernetes_ended_is_told_with_its_words(cluster, job, ended):
+    made = job(w=2)
+    made.state(cached_path=None)
+    title = cluster.names("pods")[0]
+    with cluster.lock:
+        cluster.objects["team", "pods", title]["status"] = ended[0]
+    with pytest.raises(JobError, match=f"pod {title} has ended: {ended[1]}"):
+        made.state(cached_path=None)
+    assert made.active
+
+
+def test_a_pod_whose_client_vanished_ends_by_itself(cluster):
+    program = start(_CLIENT, str(cluster.kubeconfig()), variables=dict(os.environ))
+    worker, proc = map(int, program.stdout.readline().split())
+    program.kill()
+    program.communicate()
+    assert gone([worker, proc], 20)
 
 
 @pytest.mark.parametrize(

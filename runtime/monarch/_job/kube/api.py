@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from typing import TYPE_CHECKING, Any
 
 from monarch.errors import JobError
@@ -33,14 +35,19 @@ class Api:
         try:
             import lightkube  # noqa: PLC0415 - an extra
             from lightkube.core.exceptions import ApiError, ConfigError  # noqa: PLC0415
-            from lightkube.resources import core_v1  # noqa: PLC0415
+            from lightkube.resources import batch_v1, core_v1  # noqa: PLC0415
+            from lightkube.types import CascadeType  # noqa: PLC0415
         except ImportError:
             raise JobError(
                 "a KubernetesJob needs lightkube, which is not installed: pip install lightkube"
             ) from None
         self.namespace = namespace
         self._error = ApiError
-        self._kinds: dict[str, Any] = {"Pod": core_v1.Pod, "Secret": core_v1.Secret}
+        self._kinds: dict[str, Any] = {
+            "Pod": core_v1.Pod,
+            "Secret": core_v1.Secret,
+            "Job": batch_v1.Job,
+        }
         try:
             if config.local is not None:
                 found = lightkube.KubeConfig.from_file(os.fspath(config.local))
@@ -54,11 +61,18 @@ class Api:
                 "a kubeconfig file"
             ) from None
         self._client: Any = lightkube.Client(config=single, namespace=namespace)
+        self._http: Any = self._client._client._client  # noqa: SLF001 - for watches that end, and websockets
+        self._cascade = CascadeType.BACKGROUND
+        self._versions: dict[str, str] = {}  # of what was listed last, by selector
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections to the API."""
         self._client.close()
 
     def create(self, manifest: dict[str, Any]) -> None:
@@ -77,13 +91,59 @@ class Api:
         """The pods that a label selector matches."""
         kind, client = self._kinds["Pod"], self._client
         labels = dict(part.partition("=")[::2] for part in selector.split(",") if part)
-        listed = self._do("list pods", lambda: list(client.list(kind, labels=labels)))
-        return [one.to_dict() for one in listed]
+
+        def ask() -> list[dict[str, Any]]:
+            listed = client.list(kind, labels=labels)
+            found = [one.to_dict() for one in listed]
+            self._versions[selector] = listed.resourceVersion
+            return found
+
+        listed: list[dict[str, Any]] = self._do("list pods", ask)
+        return listed
+
+    def wait_for_change(self, selector: str, seconds: float) -> None:
+        """Wait until something changes in what `pods` gave for this selector, at most so long.
+
+        Where the API does not say (the version is too old, watches are not allowed, it is away),
+        it is waited for that long: who calls lists again, and learns all that was missed.
+        """
+        until = time.monotonic() + seconds
+        version = self._versions.pop(selector, None)
+        if version is not None:
+            with contextlib.suppress(Exception):
+                if self._watch(selector, version, seconds):
+                    return
+        time.sleep(max(until - time.monotonic(), 0.0))
+
+    def _watch(self, selector: str, version: str, seconds: float) -> bool:
+        """Whether there was an event before the time was over."""
+        import json  # noqa: PLC0415 - of lightkube's weight anyway
+
+        asked = {"watch": "1", "labelSelector": selector, "resourceVersion": version}
+        asked["timeoutSeconds"] = str(max(round(seconds), 1))
+        path = f"/api/v1/namespaces/{self.namespace}/pods"
+        with self._http.stream("GET", path, params=asked, timeout=seconds) as answer:
+            if answer.status_code != 200:
+                return False
+            for line in answer.iter_lines():
+                return str(json.loads(line).get("type")) in {"ADDED", "MODIFIED", "DELETED"}
+        return False
+
+    def forward(self, pod: str, port: int) -> Any:
+        """A connection to a port of a pod: a context manager, which gives a websocket.
+
+        Its messages are those of `v4.channel.k8s.io`: a byte for the channel, then data.
+        """
+        path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/portforward"
+        channels = ["v4.channel.k8s.io"]
+        return self._http.websocket(path, subprotocols=channels, params={"ports": str(port)})
 
     def delete(self, kind: str, name: str) -> None:
         """Remove an object, in order; one that is not there is left alone."""
         client = self._client
-        options = {"grace_period": GRACE} if kind == "Pod" else {}
+        options: dict[str, Any] = {"grace_period": GRACE} if kind == "Pod" else {}
+        if kind == "Job":
+            options["cascade"] = self._cascade  # its pods as well
         self._do(
             f"remove {kind} {name}",
             lambda: client.delete(self._kinds[kind], name, **options),

@@ -4,17 +4,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 from typing import TYPE_CHECKING, Any
 
-from monarch._actor.process import process
-from monarch._job.attach import attach_to_workers
+from monarch._job.attached import AttachedHosts
 from monarch._job.job import JobState, JobTrait
 from monarch._job.kube import waiting
 from monarch._job.kube.api import Api, NotAnsweredError
+from monarch._job.kube.forward import Forwards
 from monarch._job.kube.spec import (
+    INDEX,
     JOB,
     MESH,
     PORT,
@@ -23,39 +23,43 @@ from monarch._job.kube.spec import (
     KubeConfig,
     Mesh,
     check_name,
+    indexed_job,
     pod,
     secret,
 )
 from monarch._link import secret as secrets
-from monarch.errors import JobError, StoppedError, SupervisionError
+from monarch._link.address import parse
+from monarch.errors import JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from monarch._job.kube.spec import ImageSpec
     from monarch._job.kube.waiting import Pod
     from monarch._mesh.host_mesh import HostMesh, HostRef
 
-_FREE_SECONDS = 5.0  # for what this program runs on the hosts to stop before they end
 _GONE_SECONDS = 60.0  # for pods to be gone
 _PAUSE = 0.3
+_SEVERAL = 1.0  # seconds between two looks where several meshes may change
 
 
 class KubernetesJob(JobTrait):
     """A job whose hosts are pods.
 
-    A mesh with an image (or a pod template) gets plain pods of this job's own: no operator and no
-    resource definition is needed, and the secret comes to them by a Secret. A mesh without one is
-    of pods that are there already, found by their labels, which run `monarch serve` with a secret
-    that this program has as well (`MONARCH_SECRET_FILE`).
+    A mesh with an image (or a pod template) gets plain pods of this job's own, or an Indexed Job
+    that makes them: no operator and no resource definition is needed, and the secret comes to them
+    by a Secret. A mesh without one is of pods that are there already, found by their labels, which
+    run `monarch serve` with a secret that this program has as well (`MONARCH_SECRET_FILE`).
 
-    Needs lightkube, and rights to get, list, create and delete pods and secrets. Pods must be
-    reachable from this program by their addresses.
+    Needs lightkube, and rights to get, list, watch, create and delete pods and secrets (and jobs,
+    for Indexed Jobs; pods/portforward outside of the cluster).
 
     Args:
         namespace: where the pods are.
         timeout: seconds to wait for all pods to be ready; None to wait as long as it takes.
         kubeconfig: how the API is reached; None as a pod of the cluster does.
+        attach_to: how pods are reached from outside of the cluster: None for port forwards through
+            the API, "pods" for their own addresses. A pod of the cluster uses these.
 
     """
 
@@ -64,18 +68,25 @@ class KubernetesJob(JobTrait):
         namespace: str,
         timeout: float | None = None,
         kubeconfig: KubeConfig | None = None,
+        attach_to: str | None = None,
     ) -> None:
+        if attach_to not in {None, "pods"}:
+            raise ValueError(
+                f'attach_to is None for port forwards or "pods" for their own addresses, not '
+                f"{attach_to!r}: every pod is reached by a way of its own, and none through another"
+            )
         super().__init__()
         self._namespace = namespace
         self._timeout = timeout
         self._kubeconfig = kubeconfig or KubeConfig()
+        self._forwarded = self._kubeconfig.out_of_cluster and attach_to is None
         self._meshes: dict[str, Mesh] = {}
         self._name: str | None = None
         self._generations: dict[str, int] = {}  # by "mesh-rank", of those that were replaced
-        self._replaced: dict[str, str] = {}  # by a pod's id, "mesh-rank" of the one in its place
+        self._places: dict[str, str] = {}  # by the id of a pod, also of one that was: "mesh-rank"
         self._complete = False  # whether all hosts were there once
-        self._kept = False
-        self._attached: list[HostMesh] = []
+        self._attached = AttachedHosts()
+        self._forwards = Forwards(self._api)
 
     def add_mesh(
         self,
@@ -88,6 +99,8 @@ class KubernetesJob(JobTrait):
         pod_template: Mapping[str, Any] | None = None,
         labels: Mapping[str, str] | None = None,
         annotations: Mapping[str, str] | None = None,
+        *,
+        indexed_job: bool = False,
     ) -> None:
         """Ask for one more mesh of this many pods, before the job is applied.
 
@@ -102,6 +115,8 @@ class KubernetesJob(JobTrait):
                 container is the host's, and its command is set here.
             labels: more labels of the job's own pods.
             annotations: more annotations of them.
+            indexed_job: whether an Indexed Job makes the pods, which makes another in place of one
+                that fails. Else each is made by this program.
 
         Raises:
             ValueError: these contradict each other.
@@ -120,8 +135,8 @@ class KubernetesJob(JobTrait):
             raise ValueError(
                 "label_selector and pod_rank_label are for pods that are there already"
             )
-        if not made and (labels or annotations):
-            raise ValueError("labels and annotations are for pods that the job makes")
+        if not made and (labels or annotations or indexed_job):
+            raise ValueError("labels, annotations and indexed_job are for pods that the job makes")
         if not made and not label_selector:
             label_selector = f"app.kubernetes.io/name=monarch-worker,monarch/mesh={name}"
         if pod_template is not None and not (pod_template.get("spec") or {}).get("containers"):
@@ -137,6 +152,8 @@ class KubernetesJob(JobTrait):
             template=None if pod_template is None else dict(pod_template),
             labels=dict(labels or {}),
             annotations=dict(annotations or {}),
+            indexed=indexed_job,
+            bind="*" if self._forwarded else "",  # forwards come from within the pod
         )
 
     def can_run(self, spec: JobTrait) -> bool:
@@ -151,7 +168,7 @@ class KubernetesJob(JobTrait):
         return self._wanted() <= set(found) and not any(one.lost for one in found.values())
 
     def _asked(self) -> tuple[Any, ...]:
-        return self._namespace, self._kubeconfig, self._meshes
+        return self._namespace, self._kubeconfig, self._meshes, self._forwarded
 
     def _wanted(self) -> set[tuple[str, int]]:
         return {(name, r) for name, mesh in self._meshes.items() for r in range(mesh.replicas)}
@@ -163,8 +180,9 @@ class KubernetesJob(JobTrait):
             raise ValueError("the job has no mesh; add_mesh() gives it one")
         self._name = f"monarch-{os.urandom(5).hex()}"
         self._generations.clear()
-        self._replaced.clear()
-        self._complete = self._kept = False
+        self._places.clear()
+        self._complete = False
+        self._attached = AttachedHosts()
         try:
             with self._api() as api:
                 self._make(api)
@@ -176,14 +194,16 @@ class KubernetesJob(JobTrait):
         return Api(self._kubeconfig, self._namespace)
 
     def _make(self, api: Api) -> None:
-        made = [
-            (n, m, r) for n, m in self._meshes.items() if m.provisioned for r in range(m.replicas)
-        ]
+        made = {name: mesh for name, mesh in self._meshes.items() if mesh.provisioned}
         assert self._name is not None  # noqa: S101 - set by who calls
         if made:
             api.create(secret(self._name, secrets.current().give()))
-        for name, mesh, rank in made:
-            api.create(pod(self._name, name, mesh, rank, 0))
+        for name, mesh in made.items():
+            if mesh.indexed:
+                api.create(indexed_job(self._name, name, mesh))
+                continue
+            for rank in range(mesh.replicas):
+                api.create(pod(self._name, name, mesh, rank, 0))
 
     def _give_up(self, why: BaseException) -> None:
         """End a job that did not come to be; what cannot be ended is added to the reason."""
@@ -197,16 +217,29 @@ class KubernetesJob(JobTrait):
         """The pods of this job, by mesh and rank."""
         found: dict[tuple[str, int], Pod] = {}
         for name, mesh in self._meshes.items():
-            selector = f"{JOB}={self._name},{MESH}={name}" if mesh.provisioned else mesh.selector
-            label = RANK if mesh.provisioned else mesh.rank_label
-            for manifest in api.pods(selector):
-                rank = str((manifest["metadata"].get("labels") or {}).get(label, ""))
-                if not rank.isdecimal() or int(rank) >= mesh.replicas:
+            for manifest in api.pods(self._selector(name)):
+                rank = _rank(manifest, mesh)
+                if rank is None:
                     continue
-                expected = self._title(name, int(rank)) if mesh.provisioned else None
-                if expected in {None, manifest["metadata"]["name"]}:
-                    found[name, int(rank)] = waiting.read(manifest)
+                read = waiting.read(manifest)
+                if mesh.indexed:
+                    # Of those that failed the Job makes another, which may be here already.
+                    if not read.lost or (not self._complete and (name, rank) not in found):
+                        found[name, rank] = read
+                elif not mesh.provisioned or read.name == self._title(name, rank):
+                    found[name, rank] = read
         return found
+
+    def _selector(self, name: str) -> str:
+        mesh = self._meshes[name]
+        return f"{JOB}={self._name},{MESH}={name}" if mesh.provisioned else mesh.selector
+
+    def _pause(self, api: Api, name: str | None = None) -> Callable[[float], None]:
+        """Waits for a change of the pods of a mesh, by default of the first of several."""
+        selector = self._selector(name or next(iter(self._meshes)))
+        return lambda seconds: api.wait_for_change(
+            selector, seconds if len(self._meshes) == 1 or name else min(seconds, _SEVERAL)
+        )
 
     def _title(self, name: str, rank: int) -> str:
         generation = self._generations.get(f"{name}-{rank}", 0)
@@ -215,7 +248,9 @@ class KubernetesJob(JobTrait):
     def _state(self) -> JobState:
         try:
             with self._api() as api:
-                found = waiting.wait(lambda: self._look(api), self._wanted(), self._timeout)
+                found = waiting.wait(
+                    lambda: self._look(api), self._pause(api), self._wanted(), self._timeout
+                )
         except JobError as error:
             if not self._complete:
                 self._give_up(error)
@@ -224,95 +259,98 @@ class KubernetesJob(JobTrait):
         if any(mesh.provisioned for mesh in self._meshes.values()):
             secrets.current().give()  # the hosts have it
         state = {
-            name: self._attach(
-                name, [(found[name, rank], mesh.port) for rank in range(mesh.replicas)]
-            )
+            name: self._attach(name, {rank: found[name, rank] for rank in range(mesh.replicas)})
             for name, mesh in self._meshes.items()
         }
-        for mesh in state.values():
-            self._lease(mesh)
         return JobState(state)
 
-    def _attach(self, name: str, pods: Iterable[tuple[Pod, int]]) -> HostMesh:
-        listed = list(pods)
-        mesh = attach_to_workers(
-            ca="trust_all_connections",
-            workers=[_address(one.ip, port) for one, port in listed],
-            name=name,
-        )
-        for ref, (one, _port) in zip(mesh._refs(), listed, strict=True):
-            ref.node = one.name
-        self._attached.append(mesh)
+    def _attach(self, name: str, pods: Mapping[int, Pod]) -> HostMesh:
+        port = self._meshes[name].port
+        for rank, one in pods.items():
+            if self._meshes[name].provisioned:
+                self._places[one.name] = f"{name}-{rank}"
+            if self._forwarded:
+                self._forwards.open(parse(_address(one.ip, port)).dial.url, one.name, port)
+        hosts = [(_address(one.ip, port), one.name) for one in pods.values()]
+        mesh = self._attached.attach(name, hosts)
+        self._attached.lease(mesh)
         return mesh
 
-    def _lease(self, mesh: HostMesh) -> None:
-        """Tell hosts that this program wants them, and whether they are to outlive it."""
-        for ref in mesh._refs():
-            process().tell(ref.proc, "host_lease", self._kept)
-
     def _keep(self) -> None:
-        self._kept = True
-        for mesh in self._attached:
-            with contextlib.suppress(ConnectionError):
-                self._lease(mesh)
+        self._attached.keep()
 
     def _replace(self, node_id: str) -> HostRef:
-        place = self._replaced.get(node_id)
-        for name, rank in self._wanted():
-            if self._title(name, rank) == node_id and self._meshes[name].provisioned:
-                place = f"{name}-{rank}"
+        place = self._places.get(node_id)
         if place is None:
-            known = ", ".join(self._title(*key) for key in sorted(self._wanted()))
+            known = ", ".join(sorted(self._places)) or "none yet"
             raise JobError(f"the job has made no pod {node_id!r} to replace; its pods are {known}")
         name, _, number = place.rpartition("-")
-        rank, mesh = int(number), self._meshes[name]
-        old = self._title(name, rank)
-        self._generations[place] = self._generations.get(place, 0) + 1
-        self._replaced[node_id] = place
+        key = name, int(number)
+        mesh = self._meshes[name]
+        old = {one for one, where in self._places.items() if where == place}
         assert self._name is not None  # noqa: S101 - the job runs
-        key = (name, rank)
         with self._api() as api:
-            api.create(pod(self._name, name, mesh, rank, self._generations[place]))
-            api.delete("Pod", old)
+            if not mesh.indexed:
+                self._generations[place] = self._generations.get(place, 0) + 1
+                api.create(pod(self._name, name, mesh, key[1], self._generations[place]))
+            for one in old:
+                api.delete("Pod", one)
 
             def look() -> dict[tuple[str, int], Pod]:
                 found = self._look(api)
-                return {key: found[key]} if key in found else {}
+                return {key: found[key]} if key in found and found[key].name not in old else {}
 
-            found = waiting.wait(look, {key}, self._timeout)
-        attached = self._attach(name, [(found[key], mesh.port)])
-        self._lease(attached)
-        return attached._refs()[0]
+            found = waiting.wait(look, self._pause(api, name), {key}, self._timeout)
+        return self._attach(name, {key[1]: found[key]})._refs()[0]
 
     def _kill(self) -> None:
-        attached, self._attached = self._attached, []
-        for one in [one for mesh in attached for one in mesh.stop_procs("the job was ended")]:
-            with contextlib.suppress(TimeoutError, ConnectionError, SupervisionError, StoppedError):
-                one.get(_FREE_SECONDS)
+        self._attached.free()
+        self._forwards.close()
         name, self._name = self._name, None
         if name is None or not any(mesh.provisioned for mesh in self._meshes.values()):
             return
         with self._api() as api:
-            left, trouble = _remove(api, name)
+            jobs = [f"{name}-{mesh}" for mesh, one in self._meshes.items() if one.indexed]
+            left, trouble = _remove(api, name, jobs)
         if left:
             why = f" ({trouble})" if trouble is not None else ""
             raise JobError(
                 f"pods of job {name} are still there{why}: {', '.join(left)}; remove them with: "
-                f"kubectl -n {self._namespace} delete pods,secrets -l {JOB}={name}"
+                f"kubectl -n {self._namespace} delete jobs,pods,secrets -l {JOB}={name}"
             )
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        state["_attached"] = []
+        del state["_attached"], state["_forwards"]
         return state
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        self._attached = AttachedHosts(kept=True)
+        self._forwards = Forwards(self._api)
 
-def _remove(api: Api, job: str) -> tuple[list[str], JobError | None]:
-    """Remove a job's pods, then its Secret; those that are left after a while, and why."""
+
+def _rank(manifest: Mapping[str, Any], mesh: Mesh) -> int | None:
+    """Which host of its mesh a pod is; None where it is none."""
+    metadata = manifest["metadata"]
+    label = mesh.rank_label if not mesh.provisioned else INDEX if mesh.indexed else RANK
+    # Before Kubernetes 1.28 the index of an Indexed Job was an annotation alone.
+    text = str((metadata.get("labels") or {}).get(label, ""))
+    text = text or str((metadata.get("annotations") or {}).get(label, ""))
+    return int(text) if text.isdecimal() and int(text) < mesh.replicas else None
+
+
+def _remove(api: Api, job: str, jobs: Sequence[str]) -> tuple[list[str], JobError | None]:
+    """Remove a job's pods, then its Secret; those that are left after a while, and why.
+
+    `jobs` are the Indexed Jobs that would make pods again.
+    """
     until = time.monotonic() + _GONE_SECONDS
     left, trouble = ["(unknown)"], None
     while True:
         try:
+            for one in jobs:
+                api.delete("Job", one)
             left = [str(one["metadata"]["name"]) for one in api.pods(f"{JOB}={job}")]
             for one in left:
                 api.delete("Pod", one)

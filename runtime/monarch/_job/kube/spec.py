@@ -8,14 +8,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from monarch._job.attached import EXPIRES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+INDEX = "batch.kubernetes.io/job-completion-index"
 RANK_LABEL = "apps.kubernetes.io/pod-index"
 PORT = 26600
 JOB, MESH, RANK = "monarch/job", "monarch/mesh", "monarch/rank"
 WORKER = {"app.kubernetes.io/name": "monarch-worker"}
 _FOLDER = "/var/run/monarch"
+_AGAIN = 6  # times for each host that a Job makes a failed pod again
 _NAME = re.compile(r"[a-z]([a-z0-9]{0,61}[a-z0-9])?")
 
 
@@ -57,7 +61,11 @@ class KubeConfig:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """One mesh of pods: made by the job where there is a template, found by a selector else."""
+    """One mesh of pods: made by the job where there is a template, found by a selector else.
+
+    `indexed`: they are made by an Indexed Job. `bind` is where hosts listen, their pod's address
+    where it is empty.
+    """
 
     replicas: int
     port: int = PORT
@@ -67,6 +75,8 @@ class Mesh:
     template: dict[str, Any] | None = None
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
+    indexed: bool = False
+    bind: str = ""
 
     @property
     def provisioned(self) -> bool:
@@ -90,17 +100,41 @@ def check_name(name: str) -> None:
 def pod(job: str, name: str, mesh: Mesh, rank: int, generation: int) -> dict[str, Any]:
     """The manifest of one host's pod."""
     title = f"{job}-{name}-{rank}" + (f"-{generation}" if generation else "")
+    made = _template(job, name, mesh)
+    made["metadata"]["labels"][RANK] = str(rank)
+    made["metadata"]["name"] = title
+    return {"apiVersion": "v1", "kind": "Pod", **made}
+
+
+def indexed_job(job: str, name: str, mesh: Mesh) -> dict[str, Any]:
+    """The manifest of an Indexed Job that makes the pods of a mesh."""
+    made = _template(job, name, mesh)
+    spec = {
+        "completions": mesh.replicas,
+        "parallelism": mesh.replicas,
+        "completionMode": "Indexed",
+        "backoffLimit": _AGAIN * mesh.replicas,
+        "template": made,
+    }
+    metadata = {"name": f"{job}-{name}", **copy.deepcopy(made["metadata"])}
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": spec}
+
+
+def _template(job: str, name: str, mesh: Mesh) -> dict[str, Any]:
+    """Metadata and spec of a host's pod."""
     template = copy.deepcopy(mesh.template) if mesh.template is not None else _of_image(mesh.image)
     spec = template["spec"]
     container = spec["containers"][0]
     python = mesh.image.python if mesh.image is not None else "python"
     container["command"] = [
-        *(python, "-m", "monarch._job.kube.host", f"{_FOLDER}/secret"),
-        *("$(MONARCH_POD_IP)", str(mesh.port), title),
+        *(python, "-m", "monarch._job.kube.host", f"{_FOLDER}/secret", "$(MONARCH_POD_IP)"),
+        *(mesh.bind, str(mesh.port), "$(MONARCH_POD_NAME)", str(EXPIRES)),
     ]
     container.pop("args", None)
-    address = {"fieldRef": {"fieldPath": "status.podIP"}}
-    container.setdefault("env", []).append({"name": "MONARCH_POD_IP", "valueFrom": address})
+    for variable, path in (("IP", "status.podIP"), ("NAME", "metadata.name")):
+        value = {"fieldRef": {"fieldPath": path}}
+        named = {"name": f"MONARCH_POD_{variable}", "valueFrom": value}
+        container.setdefault("env", []).append(named)
     mount = {"name": "monarch-secret", "mountPath": _FOLDER, "readOnly": True}
     container.setdefault("volumeMounts", []).append(mount)
     container.setdefault("ports", []).append({"containerPort": mesh.port, "name": "monarch"})
@@ -110,15 +144,9 @@ def pod(job: str, name: str, mesh: Mesh, rank: int, generation: int) -> dict[str
     spec.setdefault("volumes", []).append(volume)
     spec["restartPolicy"] = "Never"
     given = template.get("metadata") or {}
-    labels = {**(given.get("labels") or {}), **mesh.labels, **WORKER}
-    labels |= {JOB: job, MESH: name, RANK: str(rank)}
+    labels = {**(given.get("labels") or {}), **mesh.labels, **WORKER, JOB: job, MESH: name}
     annotations = {**(given.get("annotations") or {}), **mesh.annotations}
-    return {
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {"name": title, "labels": labels, "annotations": annotations},
-        "spec": spec,
-    }
+    return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}
 
 
 def secret(job: str, key: bytes) -> dict[str, Any]:

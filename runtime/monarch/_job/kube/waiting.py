@@ -14,7 +14,7 @@ from monarch.errors import JobError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-_FIRST, _LONGEST, _GROWTH = 0.2, 3.0, 1.3  # seconds between two looks
+_FIRST, _LONGEST, _GROWTH = 1.0, 10.0, 1.3  # seconds between two looks where nothing changes
 # Why a container waits that no time will change.
 _NEVER = {
     "ImagePullBackOff",  # tried, and failed
@@ -70,10 +70,13 @@ def read(manifest: Mapping[str, Any]) -> Pod:
 
 def wait(
     look: Callable[[], dict[tuple[str, int], Pod]],
+    pause_for: Callable[[float], None],
     wanted: set[tuple[str, int]],
     seconds: float | None,
 ) -> dict[tuple[str, int], Pod]:
     """The pods by mesh and rank, once all are ready.
+
+    `pause_for` waits until something may have changed, at most so many seconds.
 
     Raises:
         JobError: one has ended, can never start, or they are not ready after `seconds`.
@@ -94,10 +97,11 @@ def wait(
                     return found
             text = trouble or _text(found, wanted)
             progress.say(text)
-            if until is not None and time.monotonic() > until:
+            left = pause if until is None else until - time.monotonic()
+            if left < 0:
                 missing = ", ".join(_missing(found, wanted))
                 raise JobError(f"not all hosts came in {seconds:g} s: {text}; missing: {missing}")
-            time.sleep(pause)
+            pause_for(min(pause, left))
             pause = min(pause * _GROWTH, _LONGEST)
 
 
