@@ -89,6 +89,13 @@ def elastic(session: nox.Session) -> None:
 
 
 @nox.session
+def skypilot(session: nox.Session) -> None:
+    """Tasks and clusters of SkyPilot itself, whose package is too big for the session tests."""
+    packages.ensure("skypilot")
+    suite.skypilot(session)
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Benchmarks; -- NAME… --quick picks some and shortens them."""
     packages.ensure("bench")

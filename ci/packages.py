@@ -85,6 +85,7 @@ SSH = (
     SystemPackage("openssh-server", file="/usr/sbin/sshd"),
     SystemPackage("openssh-client", command="ssh"),
 )
+RSYNC = SystemPackage("rsync", command="rsync")
 
 _COMPILE = (GXX, GIT, PYTHON_HEADERS)
 
@@ -98,6 +99,7 @@ NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "fuzz": (GXX, CLANG, CLANG_RUNTIMES),
     "bench": _COMPILE,
     "elastic": _COMPILE,
+    "skypilot": (*_COMPILE, *SLURM, *SSH, RSYNC),
     "gpu-tests": (GIT,),
     "cibuildwheel": (GIT, PODMAN, RUNC, MMDEBSTRAP),
     "lint": (GIT,),

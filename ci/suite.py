@@ -19,9 +19,9 @@ def tests(session: nox.Session) -> None:
     session.run("python", "-m", "ci.built")
     # A file is one worker's, so that what a module of tests builds is built once.
     workers = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
-    without_gpu = "--ignore=tests/device"  # session gpu-tests has those
+    others = ("--ignore=tests/device", "--ignore=tests/skypilot")  # gpu-tests, skypilot
     limit = ("--timeout", "900")  # seconds a test, so that one that hangs is named
-    session.run("pytest", *workers, *limit, without_gpu, *session.posargs)
+    session.run("pytest", *workers, *limit, *others, *session.posargs)
 
 
 def elastic(session: nox.Session) -> None:
@@ -30,6 +30,14 @@ def elastic(session: nox.Session) -> None:
     session.install("--no-deps", ".", env={"GPU_PLATFORM": "cpu"})
     limit = ("--timeout", "900")  # as above
     session.run("pytest", *limit, "tests/examples/test_elastic_ddp.py", *session.posargs)
+
+
+def skypilot(session: nox.Session) -> None:
+    """Install this tree beside SkyPilot, and run what asks that for hosts."""
+    wanted = ("skypilot[slurm]==0.14.*", "uv")  # uv: SkyPilot's nodes need it
+    session.install(*project.group("test"), *project.run_time_requirements(), *wanted)
+    session.install("--no-deps", ".", env={"GPU_PLATFORM": "cpu"})
+    session.run("pytest", "--timeout", "900", "tests/skypilot", *session.posargs)
 
 
 def _toolchain(session: nox.Session, platform: str) -> list[str]:

@@ -8,6 +8,7 @@ from monarch._job.from_config import hosts_from_config
 from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, job_load, job_loads
 from monarch._job.local import LocalJob
 from monarch._job.process import ProcessJob
+from monarch._job.sky.job import SkyPilotJob
 from monarch._job.slurm.job import SlurmJob
 from monarch._job.ssh.job import SSHJob
 from monarch.errors import JobError, JobStateError
@@ -21,6 +22,7 @@ __all__ = [
     "LocalJob",
     "ProcessJob",
     "SSHJob",
+    "SkyPilotJob",
     "SlurmJob",
     "exec_command",
     "hosts_from_config",

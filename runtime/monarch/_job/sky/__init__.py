@@ -1,0 +1,1 @@
+"""`SkyPilotJob`: hosts that SkyPilot gives."""

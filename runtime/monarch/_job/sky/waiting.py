@@ -1,0 +1,140 @@
+"""Waiting for the hosts of a SkyPilotJob: what is there, what is missing and why."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import time
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from monarch._job.progress import Waiting
+from monarch._job.sky.client import NotAnsweredError
+from monarch.errors import JobError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from monarch._job.sky.client import Client
+
+_FIRST, _LONGEST, _GROWTH = 0.5, 10.0, 1.4  # seconds between two looks
+_PROBE = 1.0  # seconds for a host to take a connection
+_LINES = 15  # of a program's output that an error shows
+_FAILED = frozenset({"FAILED", "FAILED_SETUP", "FAILED_DRIVER", "CANCELLED", "SUCCEEDED"})
+_DOING = {
+    "INIT": "its program being started",
+    "PENDING": "its program waiting for resources",
+    "SETTING_UP": "running setup_commands",
+    "RUNNING": "starting",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A host as it was asked for.
+
+    Attributes:
+        cluster: SkyPilot's name of its cluster.
+        index: which node of that it is.
+        request: SkyPilot's id of the launch.
+        generation: 0, and one more for each host that took this one's place.
+        replaces: the id of the host whose place it took, empty for the first.
+
+    """
+
+    cluster: str
+    index: int
+    request: str
+    generation: int = 0
+    replaces: str = ""
+
+
+def wait(
+    sky: Client, hosts: Mapping[int, Host], port: int, seconds: float | None, title: str
+) -> dict[int, str]:
+    """The IP addresses at which the hosts serve, by rank; waits until all do.
+
+    Raises:
+        JobError: a host cannot be had or has ended, or they are not there after `seconds`.
+
+    """
+    until = None if seconds is None else time.monotonic() + seconds
+    pause, found = _FIRST, dict[int, str]()
+    waits = dict.fromkeys(hosts, "asked for")
+    with Waiting() as progress:
+        while True:
+            text = f"{title}: {len(found)} of {len(hosts)} hosts ready"
+            try:
+                waits = _step(sky, hosts, port, found)
+            except NotAnsweredError as error:
+                text += f"; {error}"
+            if len(found) == len(hosts):
+                return found
+            for what, count in Counter(waits.values()).items():
+                text += f", {count} {what}"
+            progress.say(text)
+            if until is not None and time.monotonic() > until:
+                missing = ", ".join(hosts[rank].cluster for rank in hosts if rank not in found)
+                raise JobError(
+                    f"not all hosts came in {seconds:g} s (job_start_timeout): waited for {text}; "
+                    f"missing: {missing}"
+                )
+            time.sleep(pause)
+            pause = min(pause * _GROWTH, _LONGEST)
+
+
+def alive(sky: Client, hosts: Mapping[int, Host]) -> bool:
+    """Whether all clusters are up, or on their way, and the programs of their hosts run."""
+    names = sorted({host.cluster for host in hosts.values()})
+    clusters = sky.ask("clusters", names=names)
+    if set(clusters) != set(names) or any(one["status"] == "STOPPED" for one in clusters.values()):
+        return False
+    up = [name for name in names if clusters[name]["status"] == "UP"]
+    return not _FAILED & set(sky.ask("programs", names=up).values())
+
+
+def _step(
+    sky: Client, hosts: Mapping[int, Host], port: int, found: dict[int, str]
+) -> dict[int, str]:
+    """Look once: hosts that serve are added to `found`; what the others wait for."""
+    missing = {rank: host for rank, host in hosts.items() if rank not in found}
+    requests = sky.ask("requests", ids=sorted({host.request for host in missing.values()}))
+    waits: dict[int, str] = {}
+    launched: dict[int, Host] = {}
+    for rank, host in missing.items():
+        told = requests.get(host.request)
+        if told is None or told["state"] == "SUCCEEDED":  # SkyPilot forgets requests in time
+            launched[rank] = host
+        elif told["error"]:
+            raise JobError(f"SkyPilot cannot launch {host.cluster}: {told['error']}")
+        else:
+            said = " ".join(told["said"].split())
+            waits[rank] = f"{told['state'].lower()}{f' ({said[:120]})' if said else ''}"
+    names = sorted({host.cluster for host in launched.values()})
+    if not names:
+        return waits
+    clusters = sky.ask("clusters", names=names)
+    for name in names:
+        if name not in clusters:
+            raise JobError(f"cluster {name} is not there any more: it was ended by somebody else")
+    programs = sky.ask("programs", names=names)
+    for rank, host in launched.items():
+        state = programs.get(host.cluster, "")
+        if state in _FAILED:
+            said = sky.ask("tail", cluster=host.cluster, lines=_LINES).strip()
+            words = f"; its last output:\n{said}" if said else ""
+            raise JobError(f"the program of {host.cluster} has ended: {state}{words}")
+        ips = clusters[host.cluster]["ips"]
+        if state == "RUNNING" and host.index < len(ips) and _serves(ips[host.index][0], port):
+            found[rank] = ips[host.index][0]
+        else:
+            waits[rank] = _DOING.get(state) or clusters[host.cluster]["why"] or "starting"
+    return waits
+
+
+def _serves(ip: str, port: int) -> bool:
+    with contextlib.suppress(OSError):
+        socket.create_connection((ip, port), _PROBE).close()
+        return True
+    return False
