@@ -1,83 +1,26 @@
-"""`ProcessMesh`: processes on the hosts of a job of their own, whose lost nodes are replaced."""
+"""`ProcessMesh`: processes on the hosts of a job of their own, wherever that job gets them."""
 
-# ruff: noqa: SLF001 - a mesh like those it is made of
 from __future__ import annotations
 
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from monarch._actor.future import Done, Pending
-from monarch._actor.pickling import loads, pack
-from monarch._actor.process import process
-from monarch._actor.replies import ERROR, OK
-from monarch._mesh.host_mesh import HostMesh
-from monarch._mesh.proc_mesh import ProcMesh
-from monarch._mesh.respawn import respawn
-from monarch._mesh.spares import Spares
-from monarch._shape import Extent, Shape
+from monarch._job.replacing import HOSTS, SPARES, ReplacingMesh
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Self
 
-    from monarch._actor.future import Future
-    from monarch._core import Inbox
-    from monarch._job.job import JobTrait
-    from monarch._mesh.host_mesh import HostRef
-    from monarch._mesh.placement import Placement
+    from monarch._job.kube.spec import ImageSpec, KubeConfig
     from monarch._restart import Restart
 
-HOSTS = "hosts"
-_SPARES = "spares"
 
-
-class ProcessMesh(ProcMesh):
+class ProcessMesh(ReplacingMesh):
     """Processes on all hosts of a job, with the dimensions "hosts" and "gpus".
 
     A `ProcMesh` that brings its hosts along: `spawn` gives actors, and when a node is lost,
     `replace_node` puts another host in its place. It owns the job, which ends with `stop()` or with
     the program. Slices are plain `ProcMesh`es.
     """
-
-    def __init__(
-        self,
-        job: JobTrait,
-        *,
-        nodes: int,
-        gpus_per_node: int,
-        spares: int = 0,
-        name: str | None = None,
-        spare_procs: int = 0,
-        bootstrap: Callable[[], Any] | None = None,
-        restart: Restart | None = None,
-    ) -> None:
-        """Use a job that has the meshes "hosts", and "spares" where there are some.
-
-        The classmethods make such a job. Arguments are theirs; the job must not be stored.
-        """
-        found = job.state(cached_path=None)
-        self._job = job
-        self._lock = Lock()
-        self._spares: list[HostRef] = found.spares._refs() if spares else []
-        self._gave_up: set[str] = set()
-        self._per_node = gpus_per_node
-        refs = found.hosts._refs()
-        hosts = HostMesh(refs, Shape.dense(Extent((HOSTS,), (nodes,))))
-        try:
-            made = hosts.spawn_procs(
-                {"gpus": gpus_per_node},
-                name=name,
-                bootstrap=bootstrap,
-                restart=restart,
-                spares=spare_procs,
-            )
-            for spare in self._spares:
-                self._stand_by(made._procs, spare)
-        except BaseException:
-            job.kill()
-            raise
-        super().__init__(made._procs, made._shape, hosts)
-        made._procs.request.another = self._replace_lost
 
     @classmethod
     def local(
@@ -112,17 +55,8 @@ class ProcessMesh(ProcMesh):
         """
         from monarch._job.process import ProcessJob  # noqa: PLC0415 - of this kind of job only
 
-        meshes = _meshes("local", hosts, gpus_per_host, spares)
-        return cls(
-            ProcessJob(meshes, env),
-            nodes=hosts,
-            gpus_per_node=gpus_per_host,
-            spares=spares,
-            spare_procs=spare_procs,
-            name=name,
-            bootstrap=bootstrap,
-            restart=restart,
-        )
+        job = ProcessJob(_meshes("local", hosts, gpus_per_host, spares), env)
+        return cls(job, hosts, gpus_per_host, spares, spare_procs, name, bootstrap, restart)
 
     @classmethod
     def from_slurm(
@@ -159,16 +93,94 @@ class ProcessMesh(ProcMesh):
 
         meshes = _meshes("from_slurm", nodes, gpus_per_node, spares)
         options.setdefault("monarch_port", 0)  # nodes may share a machine
-        return cls(
-            SlurmJob(meshes, gpus_per_node=gpus_per_node, **options),
-            nodes=nodes,
-            gpus_per_node=gpus_per_node,
-            spares=spares,
-            spare_procs=spare_procs,
-            name=name,
-            bootstrap=bootstrap,
-            restart=restart,
-        )
+        job = SlurmJob(meshes, gpus_per_node=gpus_per_node, **options)
+        return cls(job, nodes, gpus_per_node, spares, spare_procs, name, bootstrap, restart)
+
+    @classmethod
+    def from_kubernetes(
+        cls,
+        image: ImageSpec,
+        nodes: int = 1,
+        gpus_per_node: int = 1,
+        spares: int = 0,
+        *,
+        namespace: str,
+        kubeconfig: KubeConfig | None = None,
+        attach_to: str | None = None,
+        spare_procs: int = 0,
+        name: str | None = None,
+        bootstrap: Callable[[], Any] | None = None,
+        restart: Restart | None = None,
+        timeout: float | None = None,
+        **options: Any,
+    ) -> Self:
+        """Pods from Kubernetes; waits until they are ready.
+
+        Args:
+            image: what they run. GPUs are asked for in its `resources`.
+            nodes: their number.
+            gpus_per_node: processes in each.
+            spares: pods more, that stand by.
+            namespace: where they are made.
+            kubeconfig: how the API is reached; None as a pod of the cluster does.
+            attach_to: how pods are reached from outside, as in `KubernetesJob`.
+            spare_procs: as in `local`.
+            name: as in `local`.
+            bootstrap: as in `local`.
+            restart: as in `local`.
+            timeout: seconds to wait for the pods; None to wait as long as it takes.
+            options: more of `KubernetesJob.add_mesh`, as `labels` or `port`.
+
+        Raises:
+            ValueError: a number is not positive.
+            JobError: Kubernetes does not give the pods; the text says why.
+
+        """
+        from monarch._job.kube.job import KubernetesJob  # noqa: PLC0415 - of this kind of job only
+
+        job = KubernetesJob(namespace, timeout, kubeconfig, attach_to)
+        for mesh, count in _meshes("from_kubernetes", nodes, gpus_per_node, spares).items():
+            job.add_mesh(mesh, count, image_spec=image, **options)
+        return cls(job, nodes, gpus_per_node, spares, spare_procs, name, bootstrap, restart)
+
+    @classmethod
+    def from_skypilot(
+        cls,
+        nodes: int = 1,
+        gpus_per_node: int = 1,
+        spares: int = 0,
+        *,
+        resources: Any = None,
+        spare_procs: int = 0,
+        name: str | None = None,
+        bootstrap: Callable[[], Any] | None = None,
+        restart: Restart | None = None,
+        **options: Any,
+    ) -> Self:
+        """Nodes from SkyPilot, each a cluster of its own; waits until they are there.
+
+        Args:
+            nodes: their number.
+            gpus_per_node: processes on each.
+            spares: nodes more, that stand by.
+            resources: what a node has, as in a task of SkyPilot's ({"accelerators": "H200:8"}), or
+                a `sky.Resources`.
+            spare_procs: as in `local`.
+            name: as in `local`.
+            bootstrap: as in `local`.
+            restart: as in `local`.
+            options: more of `SkyPilotJob`, as `setup_commands`.
+
+        Raises:
+            ValueError: a number is not positive.
+            JobError: SkyPilot does not give the nodes; the text says why.
+
+        """
+        from monarch._job.sky.job import SkyPilotJob  # noqa: PLC0415 - of this kind of job only
+
+        meshes = _meshes("from_skypilot", nodes, gpus_per_node, spares)
+        job = SkyPilotJob(meshes, resources, **options)
+        return cls(job, nodes, gpus_per_node, spares, spare_procs, name, bootstrap, restart)
 
     @classmethod
     def from_ssh(
@@ -207,141 +219,9 @@ class ProcessMesh(ProcMesh):
         listed = expand(hosts) if isinstance(hosts, str) else list(hosts)
         nodes = len(listed) - spares
         meshes = _meshes("from_ssh", nodes, gpus_per_host, spares)
-        named = {HOSTS: listed[:nodes], _SPARES: listed[nodes:]}
-        return cls(
-            SSHJob({mesh: named[mesh] for mesh in meshes}, **options),
-            nodes=nodes,
-            gpus_per_node=gpus_per_host,
-            spares=spares,
-            spare_procs=spare_procs,
-            name=name,
-            bootstrap=bootstrap,
-            restart=restart,
-        )
-
-    @property
-    def nodes(self) -> list[str]:
-        """The ids of the nodes in use, in the order of the dimension "hosts"."""
-        return [host.node for host in self._procs.request.hosts]
-
-    @property
-    def spares(self) -> list[str]:
-        """The ids of the nodes that stand by."""
-        return [host.node for host in self._spares]
-
-    def replace_node(self, node_id: str | None = None) -> Future[None]:
-        """Put another host in the place of a node, and new processes in its ranks.
-
-        A spare host comes first; without one the job is asked for another, and this waits until
-        that is there. Then it returns, and all handles reach the new processes: calls wait for
-        their actors, which are made again. The other nodes go on undisturbed. Processes that the
-        old node still has are killed, and whatever they do from then on has no effect. Replacing a
-        node a second time does nothing.
-
-        Args:
-            node_id: as in `ActorCrashError.node_id`; None for all nodes that have lost ranks.
-
-        Returns:
-            A future that is done once the constructors are through.
-
-        Raises:
-            ValueError: there is no such node.
-            JobError: the job has no other host to give.
-            SupervisionError: the mesh was stopped.
-
-        """
-        procs = self._procs
-        if procs.stopped:
-            raise self._stopped(f"replace_node({node_id!r})")
-        with self._lock:
-            if node_id is None:
-                places = sorted({rank // procs.request.count for rank in procs.lost})
-            elif node_id in self.nodes:
-                places = [self.nodes.index(node_id)]
-            elif node_id in self._gave_up:
-                return Done(None)
-            else:
-                known = ", ".join(self.nodes)
-                raise ValueError(self._said(f"replace_node({node_id!r})", f"the nodes are {known}"))
-            count = procs.request.count
-            ranks: list[int] = []
-            for place in places:
-                here = range(place * count, (place + 1) * count)
-                procs.leaving.update(procs.refs[rank].id for rank in here)
-                ranks += here
-                self._put_another(place)
-            return respawn(procs, ranks)
-
-    def stop(self, reason: str = "stopped by client") -> Future[None]:
-        """Stop the processes, and end the job with its hosts.
-
-        Args:
-            reason: what later calls are told.
-
-        """
-        if self._procs.stopped:
-            return Done(None)
-        here = process()
-        inbox = here.engine.open_inbox(False)
-        stopped = super().stop(reason)
-
-        def end() -> None:
-            try:
-                stopped.get()
-                self._job.kill()
-                outcome = OK, pack(None)
-            except Exception as error:  # noqa: BLE001 - who waits gets it
-                outcome = ERROR, pack(error)
-            here.engine.post(here.id, inbox.id, 0, *outcome, None)
-
-        here.start_thread(end, "monarch-job")
-        return Pending(inbox, 1, _ended, f"{self._title()} and its hosts to stop")
-
-    def _replace_lost(self, place: int) -> None:
-        """Put another host in the place of one that is lost; its ranks start again by a policy."""
-        with self._lock:
-            self._put_another(place)
-
-    def _put_another(self, place: int) -> None:
-        hosts = self._procs.request.hosts
-        old = hosts[place]
-        hosts[place] = self._another(old)
-        self._gave_up.add(old.node)
-        if self._hosts is not None:
-            self._hosts._hosts.refs = tuple(hosts)
-
-    def _another(self, old: HostRef) -> HostRef:
-        """A host in place of `old`."""
-        engine = process().engine
-        while self._spares:
-            spare = self._spares.pop(0)
-            if engine.has_link(spare.proc):
-                self._job_gives_up(old)
-                return spare
-        return self._job.replace_node(old.node)
-
-    def _job_gives_up(self, old: HostRef) -> None:
-        """Have the job end what is left of a node, and replace it by a new spare."""
-
-        def refill() -> None:
-            try:
-                spare = self._job.replace_node(old.node)
-                spare.reached().get()
-            except Exception:  # noqa: BLE001 - none now; the next loss asks again, and says why
-                return
-            self._stand_by(self._procs, spare)
-            self._spares.append(spare)
-
-        process().start_thread(refill, "monarch-spare")
-
-    def _stand_by(self, procs: Placement, spare: HostRef) -> None:
-        """Have processes ready on a spare host."""
-        host = HostMesh([spare], Shape.unity())
-        name = f"{procs.name} on {spare.node}"
-        procs.request.spares.append(Spares(host, self._per_node, name, refills=False))
-
-    def _new_with_shape(self, shape: Shape) -> Any:
-        return self if shape == self._shape else ProcMesh(self._procs, shape, self._hosts)
+        named = {HOSTS: listed[:nodes], SPARES: listed[nodes:]}
+        job = SSHJob({mesh: named[mesh] for mesh in meshes}, **options)
+        return cls(job, nodes, gpus_per_host, spares, spare_procs, name, bootstrap, restart)
 
 
 def _meshes(asked: str, nodes: int, gpus: int, spares: int) -> dict[str, int]:
@@ -356,10 +236,4 @@ def _meshes(asked: str, nodes: int, gpus: int, spares: int) -> dict[str, int]:
             raise ValueError(
                 f"ProcessMesh.{asked}: the number of {what} is {least} or more, not {number!r}"
             )
-    return {HOSTS: nodes, _SPARES: spares} if spares else {HOSTS: nodes}
-
-
-def _ended(inbox: Inbox) -> None:
-    _rank, status, data, _buffers = inbox.get(0)
-    if status:
-        raise loads(data)
+    return {HOSTS: nodes, SPARES: spares} if spares else {HOSTS: nodes}
