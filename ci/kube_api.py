@@ -210,7 +210,7 @@ class Handler(BaseHTTPRequestHandler):
                 pod.shutdown(socket.SHUT_RDWR)
 
     def _back(self, pod: socket.socket) -> None:
-        with contextlib.suppress(OSError):
+        with contextlib.suppress(OSError, ValueError):  # closed by the other side, or by this one
             while data := pod.recv(_CHUNK):
                 self._send(bytes([_DATA]) + data)
             self._frame(_CLOSE, b"")

@@ -68,7 +68,7 @@ PartitionName=short Nodes={all} MaxTime=1 State=UP
 PartitionName=narrow Nodes={all} MaxNodes=1 State=UP
 """
 _NODE_CONF = (
-    "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} "
+    "NodeName={node} NodeHostname={host} NodeAddr={address} Port={port} "
     f"CPUs={CPUS} RealMemory={MEMORY} Gres=gpu:{GPUS}\n"
 )
 
@@ -178,8 +178,9 @@ class Cluster:
         text = _CONF.format(
             folder=self.folder, host=host, port=ports[0], all=f"n[1-{len(self.nodes)}]"
         )
-        for node, port in zip(self.nodes, ports[1:], strict=True):
-            line = _NODE_CONF.format(node=node, host=host, port=port)
+        for number, (node, port) in enumerate(zip(self.nodes, ports[1:], strict=True), 1):
+            address = f"127.0.2.{number}"  # all are loopback, and each is one node's
+            line = _NODE_CONF.format(node=node, host=host, port=port, address=address)
             text = text.replace("PartitionName=main", f"{line}PartitionName=main")
         (self.folder / "slurm.conf").write_text(text, encoding="utf-8")
         if _version() >= _CGROUPS_CAN_BE_OFF:

@@ -29,6 +29,7 @@ StrictModes no
 PermitRootLogin yes
 MaxStartups 100
 AcceptEnv PYTHONPATH
+Subsystem sftp internal-sftp
 """
 _CLIENT = """\
 Host *
@@ -55,10 +56,15 @@ def _which(tool: str) -> str | None:
 
 
 class Server:
-    """A server that every host name leads to, with `options` for ssh; a context manager."""
+    """A server that every host name leads to, with `options` for ssh; a context manager.
 
-    def __init__(self, folder: Path) -> None:
+    Who logs in has `variables`.
+    """
+
+    def __init__(self, folder: Path, variables: dict[str, str] | None = None) -> None:
         self.folder = folder
+        self.port = 0
+        self._variables = variables or {}
         self._daemon: subprocess.Popen[bytes] | None = None
 
     @property
@@ -74,9 +80,13 @@ class Server:
             subprocess.run(command, check=True)
         with socket.socket() as one:
             one.bind(("127.0.0.1", 0))
-            port = one.getsockname()[1]
+            self.port = one.getsockname()[1]
         for name, text in (("sshd_config", _CONF), ("ssh_config", _CLIENT)):
-            (folder / name).write_text(text.format(folder=folder, port=port), encoding="utf-8")
+            made = text.format(folder=folder, port=self.port)
+            if name == "sshd_config" and self._variables:
+                pairs = (f'"{key}={value}"' for key, value in self._variables.items())
+                made += f"SetEnv {' '.join(pairs)}\n"
+            (folder / name).write_text(made, encoding="utf-8")
         Path("/run/sshd").mkdir(exist_ok=True)  # where it separates privileges
         with (folder / "log").open("wb") as log:
             self._daemon = subprocess.Popen(

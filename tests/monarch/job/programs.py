@@ -19,6 +19,11 @@ class Who(Actor):
         return os.getpid()
 
     @endpoint
+    def agent(self) -> int:
+        """The host agent that this process is of: the parent of its zygote."""
+        return parent(os.getppid())
+
+    @endpoint
     def variable(self, name: str) -> str | None:
         return os.environ.get(name)
 

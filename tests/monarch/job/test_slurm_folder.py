@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -51,14 +52,19 @@ def test_a_host_that_slurm_started_again_elsewhere_is_not(folder):
 
 
 def test_hosts_of_a_client_that_vanished_are_not(folder, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(node, "time", SimpleNamespace(monotonic=lambda: now[0]))
     here = node._Place(folder, 0, 0, 0)
     assert here.wanted()
-    monkeypatch.setattr(node, "EXPIRES", -1.0)
+    now[0] += node.EXPIRES - 1
+    assert here.wanted()
+    now[0] += 2
     assert not here.wanted()
     folder.renew()
     assert here.wanted()
     folder.keep()  # stored: it is to outlive its client
     assert here.wanted()
+    now[0] += 10 * node.EXPIRES
     assert here.wanted()
 
 

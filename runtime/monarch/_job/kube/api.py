@@ -7,16 +7,18 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from monarch._job.kube import frames
 from monarch.errors import JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Self
 
     from monarch._job.kube.spec import KubeConfig
 
 _NOT_FOUND, _CONFLICT, _BUSY = 404, 409, {429, 500, 502, 503, 504}
 GRACE = 10  # seconds that a pod has to end in order
+_CHUNK, _FIRST = 1 << 16, 10.0  # bytes at a time of a port forward, and seconds for the first
 
 
 class NotAnsweredError(JobError):
@@ -129,14 +131,34 @@ class Api:
                 return str(json.loads(line).get("type")) in {"ADDED", "MODIFIED", "DELETED"}
         return False
 
-    def forward(self, pod: str, port: int) -> Any:
-        """A connection to a port of a pod: a context manager, which gives a websocket.
+    @contextlib.contextmanager
+    def forward(self, pod: str, port: int) -> Iterator[tuple[Any, bytes]]:
+        """A connection to a port of a pod: the socket, and the first bytes that came by it.
 
-        Its messages are those of `v4.channel.k8s.io`: a byte for the channel, then data.
+        It is a websocket of `v4.channel.k8s.io`, whose messages begin with a byte for the channel.
+
+        Raises:
+            NotAnsweredError: the API does not forward it.
+
         """
         path = f"/api/v1/namespaces/{self.namespace}/pods/{pod}/portforward"
-        channels = ["v4.channel.k8s.io"]
-        return self._http.websocket(path, subprotocols=channels, params={"ports": str(port)})
+        key = frames.key()
+        headers = {
+            "Connection": "Upgrade",
+            "Upgrade": "websocket",
+            "Sec-WebSocket-Key": key,
+            "Sec-WebSocket-Version": "13",
+            "Sec-WebSocket-Protocol": "v4.channel.k8s.io",
+        }
+        asked = {"ports": str(port)}
+        with self._http.stream("GET", path, params=asked, headers=headers) as answer:
+            told = answer.headers.get("sec-websocket-accept")
+            if answer.status_code != 101 or told != frames.answer(key):
+                raise NotAnsweredError(f"no port forward to {pod}: status {answer.status_code}")
+            stream = answer.extensions["network_stream"]
+            # The server speaks first, and some of that may have come with its headers.
+            first = stream.read(_CHUNK, timeout=_FIRST)
+            yield stream.get_extra_info("socket"), first
 
     def delete(self, kind: str, name: str) -> None:
         """Remove an object, in order; one that is not there is left alone."""

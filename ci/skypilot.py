@@ -1,0 +1,141 @@
+"""SkyPilot itself with hosts to give, for tests: its server here, its cloud a SLURM cluster by SSH.
+
+All of it is real (SkyPilot's client, server and provisioner, OpenSSH, SLURM's daemons) and on this
+machine, in a folder of its own: the users' home, on both sides, is below that. One thing is not as
+on a cloud: SkyPilot's nodes fetch `uv` from its authors' server and Python by it. Here they get the
+`uv` and the Python of this environment, as tests use package registries alone.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ci import slurm, sshd
+
+if TYPE_CHECKING:
+    from types import TracebackType
+    from typing import Self
+
+CLOUD = "rig"  # what SkyPilot calls the cluster
+_START_SECONDS = 120
+
+_SSH = """\
+Host {cloud}
+  HostName 127.0.0.1
+  Port {port}
+  User root
+  IdentityFile {folder}/user_key
+  IdentitiesOnly yes
+"""
+_CURL = """\
+#!/bin/sh
+case "$*" in
+*astral.sh*)
+  echo 'mkdir -p "$UV_INSTALL_DIR" && cp {folder}/bin/uv-here "$UV_INSTALL_DIR/uv"' ;;
+*) exec /usr/bin/curl "$@" ;;
+esac
+"""
+_UV = """\
+#!/bin/bash
+words=()
+for word in "$@"; do [ "$word" = 3.10 ] && word={python}; words+=("$word"); done
+export UV_PYTHON_DOWNLOADS=never UV_CACHE_DIR={cache}
+exec {uv} "${{words[@]}}"
+"""
+
+
+def missing() -> str:
+    """Why there can be no such rig here; empty where there can."""
+    if shutil.which("rsync") is None:
+        return "rsync not found (Debian: rsync)"
+    if not (Path(sys.executable).parent / "uv").exists():
+        return "uv not found (PyPI: uv)"
+    return slurm.missing() or sshd.missing()
+
+
+class Sky:
+    """SkyPilot with a cloud that has `nodes` nodes; a context manager."""
+
+    def __init__(self, folder: Path, nodes: int = 3) -> None:
+        self.folder = folder
+        self.cluster = slurm.Cluster(folder / "slurm", nodes)
+        self._sshd = sshd.Server(folder / "sshd", self._of_logins())
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What SkyPilot's client needs to find this server, and nothing of the user's."""
+        return {
+            "HOME": str(self.folder / "home"),
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}:/usr/sbin",
+            "SKYPILOT_DISABLE_USAGE_COLLECTION": "1",
+        }
+
+    def run(self, *arguments: str, seconds: float = _START_SECONDS) -> str:
+        """What a command of SkyPilot's prints.
+
+        Raises:
+            subprocess.CalledProcessError: it fails.
+
+        """
+        done = subprocess.run(
+            [str(Path(sys.executable).parent / "sky"), *arguments],
+            env={**os.environ, **self.environment},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=seconds,
+        )
+        return done.stdout
+
+    def __enter__(self) -> Self:
+        self._write()
+        self.cluster.__enter__()
+        try:
+            self._sshd.__enter__()
+            text = _SSH.format(cloud=CLOUD, port=self._sshd.port, folder=self._sshd.folder)
+            (self.folder / "home/.slurm/config").write_text(text, encoding="ascii")
+            self.run("check", "slurm")  # starts the server
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self.run("api", "stop")
+        finally:
+            self._sshd.__exit__(kind, error, trace)
+            self.cluster.__exit__(kind, error, trace)
+
+    def _of_logins(self) -> dict[str, str]:
+        """The variables of who logs in to the cluster."""
+        return {**self.cluster.environment, "HOME": str(self.folder / "there")}
+
+    def _write(self) -> None:
+        for name in ("home/.slurm", "there", "bin", "cache"):
+            (self.folder / name).mkdir(parents=True)
+        python = sysconfig.get_python_version()
+        uv = Path(sys.executable).parent / "uv"
+        cache = self.folder / "cache"
+        for name, text in (
+            ("curl", _CURL.format(folder=self.folder)),
+            ("uv-here", _UV.format(python=python, cache=cache, uv=uv)),
+        ):
+            path = self.folder / "bin" / name
+            path.write_text(text, encoding="utf-8")
+            path.chmod(0o755)
+        for name in (".bash_profile", ".bashrc"):
+            text = f'export PATH="{self.folder}/bin:$PATH:/usr/sbin"\n'
+            (self.folder / "there" / name).write_text(text, encoding="utf-8")
