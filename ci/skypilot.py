@@ -9,6 +9,7 @@ on a cloud: SkyPilot's nodes fetch `uv` from its authors' server and Python by i
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 CLOUD = "rig"  # what SkyPilot calls the cluster
 _START_SECONDS = 120
+_OF_UV = ("UV_CACHE_DIR", "UV_INDEX_URL", "SSL_CERT_FILE")  # how it reaches packages here
 
 _SSH = """\
 Host {cloud}
@@ -45,7 +47,7 @@ _UV = """\
 #!/bin/bash
 words=()
 for word in "$@"; do [ "$word" = 3.10 ] && word={python}; words+=("$word"); done
-export UV_PYTHON_DOWNLOADS=never UV_CACHE_DIR={cache}
+export UV_PYTHON_DOWNLOADS=never {variables}
 exec {uv} "${{words[@]}}"
 """
 
@@ -64,7 +66,7 @@ class Sky:
 
     def __init__(self, folder: Path, nodes: int = 3) -> None:
         self.folder = folder
-        self.cluster = slurm.Cluster(folder / "slurm", nodes)
+        self.cluster = slurm.Cluster(folder / "slurm", nodes, "127.0.2.")  # SkyPilot resolves names
         self._sshd = sshd.Server(folder / "sshd", self._of_logins())
 
     @property
@@ -128,10 +130,12 @@ class Sky:
             (self.folder / name).mkdir(parents=True)
         python = sysconfig.get_python_version()
         uv = Path(sys.executable).parent / "uv"
-        cache = self.folder / "cache"
+        own = {name: os.environ[name] for name in _OF_UV if name in os.environ}
+        given = {"UV_CACHE_DIR": str(self.folder / "cache"), **own}
+        variables = shlex.join(f"{name}={value}" for name, value in given.items())
         for name, text in (
             ("curl", _CURL.format(folder=self.folder)),
-            ("uv-here", _UV.format(python=python, cache=cache, uv=uv)),
+            ("uv-here", _UV.format(python=python, variables=variables, uv=uv)),
         ):
             path = self.folder / "bin" / name
             path.write_text(text, encoding="utf-8")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 TOOLS = ("slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "munged")
 CPUS, MEMORY, GPUS = 8, 2000, 8  # of each node; config_overrides lets a small machine claim them
+_PREFIX = "127.0.2."  # of the nodes' addresses
 _NODE = "CI_SLURM_NODE"  # variable of a node's daemons
 _START_SECONDS = 60.0
 _CGROUPS_CAN_BE_OFF = Version("23.11")  # and must be where a container mounts none
@@ -95,12 +96,14 @@ def _version() -> Version:
 class Cluster:
     """SLURM daemons with `nodes` nodes, n1 and so on, in `folder`; a context manager.
 
+    Another `prefix` than "n" is one that each node's address begins with as well: "127.0.2.".
     Partitions: main, short (MaxTime of a minute), narrow (MaxNodes 1).
     """
 
-    def __init__(self, folder: Path, nodes: int = 5) -> None:
+    def __init__(self, folder: Path, nodes: int = 5, prefix: str = "n") -> None:
         self.folder = folder
-        self.nodes = [f"n{number}" for number in range(1, nodes + 1)]
+        self.nodes = [f"{prefix}{number}" for number in range(1, nodes + 1)]
+        self._all = f"{prefix}[1-{nodes}]"
         self._keeper: subprocess.Popen[bytes] | None = None
 
     @property
@@ -175,11 +178,9 @@ class Cluster:
             (self.folder / name).mkdir(parents=True)
         host = socket.gethostname().partition(".")[0]
         ports = _free_ports(1 + len(self.nodes))
-        text = _CONF.format(
-            folder=self.folder, host=host, port=ports[0], all=f"n[1-{len(self.nodes)}]"
-        )
+        text = _CONF.format(folder=self.folder, host=host, port=ports[0], all=self._all)
         for number, (node, port) in enumerate(zip(self.nodes, ports[1:], strict=True), 1):
-            address = f"127.0.2.{number}"  # all are loopback, and each is one node's
+            address = f"{_PREFIX}{number}"  # all are loopback, and each is one node's
             line = _NODE_CONF.format(node=node, host=host, port=port, address=address)
             text = text.replace("PartitionName=main", f"{line}PartitionName=main")
         (self.folder / "slurm.conf").write_text(text, encoding="utf-8")
@@ -188,8 +189,7 @@ class Cluster:
         for number in range(GPUS):  # SLURM wants device nodes: each is a /dev/null
             os.mknod(self.folder / f"dev/nvidia{number}", 0o20666, os.makedev(1, 3))
         (self.folder / "gres.conf").write_text(
-            f"NodeName=n[1-{len(self.nodes)}] Name=gpu File={self.folder}/dev/nvidia[0-{GPUS - 1}]"
-            "\n",
+            f"NodeName={self._all} Name=gpu File={self.folder}/dev/nvidia[0-{GPUS - 1}]\n",
             encoding="utf-8",
         )
         key = self.folder / "munge.key"
