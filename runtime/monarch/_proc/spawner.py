@@ -70,6 +70,7 @@ class Spawner:
         self._variables: dict[str, str] = {}
         self._mark = ""
         self._live: dict[int, ProcSpec] = {}
+        self._together: list[list[int]] = []  # what was asked for at once
         self._pids: dict[int, int] = {}
         self._limits: dict[int, float] = {}
         self._boards = Boards()
@@ -101,6 +102,13 @@ class Spawner:
         """Processes asked for whose end has not been reported."""
         return list(self._live)
 
+    def live_together(self) -> list[list[int]]:
+        """The same, those that were asked for at once together, in the order of asking."""
+        with self._lock:
+            left = [[proc for proc in procs if proc in self._live] for procs in self._together]
+            self._together = [procs for procs in left if procs]
+            return list(self._together)
+
     def warm_up(self) -> None:
         """Let the zygote start by now, so that the first processes need not wait for it."""
         with self._lock:
@@ -125,6 +133,7 @@ class Spawner:
             messages = self._ready()
             if self._on_spawn is not None:
                 self._on_spawn(specs)
+            self._together = [*self.live_together(), [spec.id for spec in specs]]
             for first in range(0, len(specs), _BATCH):
                 batch = specs[first : first + _BATCH]
                 theirs = []
@@ -293,6 +302,7 @@ class Spawner:
             self._messages.close()
         self._messages, self._zygote = None, 0
         self._live, self._pids, self._limits, self._sent = {}, {}, {}, {}
+        self._together = []
         self._boards.close()
 
     # reports

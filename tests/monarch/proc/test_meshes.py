@@ -132,6 +132,17 @@ def test_actors_clean_up_when_the_program_ends():
     assert sorted(out.splitlines()) == [f"[trainer {rank}] cleaned up None" for rank in (0, 1)]
 
 
+@pytest.mark.promise("S04")
+def test_when_the_program_ends_the_processes_started_last_end_first():
+    then = (
+        "more = m.this_host().spawn_procs(per_host={'gpus': 2}, name='later')\n"
+        "others = more.spawn('others', Worker)\n"
+        "workers.pid.call().get(), others.pid.call().get()"
+    )
+    ended = [line.split()[0] for line in clean(run(then)).splitlines()]
+    assert ended == ["[later", "[later", "[trainer", "[trainer"]
+
+
 def test_each_process_has_a_device_and_a_rank_of_its_own():
     then = (
         "names = ('CUDA_VISIBLE_DEVICES', 'HIP_VISIBLE_DEVICES', 'ROCR_VISIBLE_DEVICES', 'RANK')\n"
