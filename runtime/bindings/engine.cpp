@@ -105,6 +105,17 @@ void bind_links(nb::class_<PyEngine>& engine) {
             self.engine->lose_link(peer, why);
           },
           "peer"_a, "why"_a, "End the link to `peer` as if it had ended by itself.")
+      .def(
+          "set_heartbeat",
+          [](PyEngine& self, std::uint64_t peer, double heartbeat, int misses) {
+            if (!(heartbeat > 0) || misses < 1) {
+              throw nb::value_error("heartbeat and misses are positive");
+            }
+            const auto nanoseconds = static_cast<std::int64_t>(heartbeat * 1e9);
+            self.engine->set_heartbeat(peer, base::Duration(nanoseconds), misses);
+          },
+          "peer"_a, "heartbeat"_a, "misses"_a,
+          "Look at `peer` every `heartbeat` seconds, in place of the engine's own setting.")
       .def("is_broken",
            [](PyEngine& self, std::uint64_t peer) { return self.engine->is_broken(peer); }, "peer"_a,
            "Whether the session with `peer` waits for another connection.")

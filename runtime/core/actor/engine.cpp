@@ -197,6 +197,15 @@ base::Result<void> Engine::resume_link(std::uint64_t id, int fd,
   return {};
 }
 
+void Engine::set_heartbeat(std::uint64_t id, base::Duration heartbeat, int misses) {
+  const Lock lock(mutex_);
+  Peer& peer = peer_of(id);
+  peer.heartbeat = heartbeat;
+  peer.misses = misses;
+  next_beat_ = std::min(next_beat_, clock_.now() + heartbeat);
+  wake_caretaker();
+}
+
 void Engine::lose_link(std::uint64_t id, std::string why) {
   const Lock lock(mutex_);
   if (const auto found = peers_.find(id); found != peers_.end()) lose(*found->second, std::move(why));
@@ -212,7 +221,7 @@ bool Engine::is_broken(std::uint64_t id) {
 std::optional<base::Instant> Engine::end_broken(base::Instant now) {
   std::optional<base::Instant> due;
   for (Peer* peer : std::vector<Peer*>(broken_)) {
-    const base::Instant end = peer->broken + std::max(limits_.heartbeat, kLeastBreak);
+    const base::Instant end = peer->broken + std::max(heartbeat_of(*peer), kLeastBreak);
     if (end <= now) {
       lose(*peer, "its connection ended, and no other one came");
     } else {

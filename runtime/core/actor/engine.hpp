@@ -58,6 +58,8 @@ struct Peer {
   // The peer's, when both dialled at once: each side sends on its own and reads both.
   std::unique_ptr<net::Link> second;
   bool lost = false;    // it had a link
+  base::Duration heartbeat{};  // with `misses`, in place of the limits'; zero: theirs
+  int misses = 0;
   base::Instant broken{};  // since when `link` has no connection
   std::uint64_t written = 0;  // bytes that had gone out when the link was lost
   bool dialing = false;
@@ -170,6 +172,8 @@ class Engine {
   [[nodiscard]] base::Result<void> resume_link(std::uint64_t peer, int fd,
                                                std::unique_ptr<net::TlsStream> tls);
   [[nodiscard]] bool is_broken(std::uint64_t peer);
+  // Looks at a peer this often, in place of as often as the limits say.
+  void set_heartbeat(std::uint64_t peer, base::Duration heartbeat, int misses);
   // As if the link had ended by itself.
   void lose_link(std::uint64_t peer, std::string why);
   void close_link(std::uint64_t peer);
@@ -354,6 +358,9 @@ class Engine {
 
   const std::uint64_t proc_;
   const Limits limits_;
+  [[nodiscard]] base::Duration heartbeat_of(const Peer& peer) const noexcept {
+    return peer.misses > 0 ? peer.heartbeat : limits_.heartbeat;
+  }
   base::SteadyClock clock_;
   std::mutex mutex_;
   bool stopping_ = false;

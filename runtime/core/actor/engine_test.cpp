@@ -409,6 +409,17 @@ TEST_CASE("a silent peer is pinged, and reported when it stays silent") {
   ::close(ends[1]);
 }
 
+TEST_CASE("a peer with a heartbeat of its own is looked at by that") {
+  Engine here(1, {.heartbeat = std::chrono::hours(1)});
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0]).ok());
+  here.set_heartbeat(2, std::chrono::milliseconds(5), 3);
+  const auto event = here.control();
+  CHECK(event->kind == Event::Kind::kStalled);
+  CHECK(event->seconds >= 0.015);
+  ::close(ends[1]);
+}
+
 TEST_CASE("what asks for no reply and reaches nobody is given back, by name of who sent it") {
   Engine here(1);
   Engine there(2);

@@ -312,7 +312,7 @@ void Engine::relieve(base::Instant now) {
 
 void Engine::beat(base::Instant now) {
   if (now < next_beat_) return;
-  next_beat_ = now + limits_.heartbeat;
+  base::Duration next = limits_.heartbeat;
   spin_.set_cores(net::allowed_cores());
   find_stuck();
   trim_segments(now);
@@ -320,15 +320,19 @@ void Engine::beat(base::Instant now) {
     if (peer->link == nullptr || peer->link->broken()) continue;
     net::Link& link = *peer->link;
     const base::Duration silent = now - link.last_heard;
-    if (silent >= limits_.heartbeat && !std::exchange(link.pinged, true)) {
+    const base::Duration heartbeat = heartbeat_of(*peer);
+    const int misses = peer->misses > 0 ? peer->misses : limits_.misses;
+    next = std::min(next, heartbeat);
+    if (silent >= heartbeat && !std::exchange(link.pinged, true)) {
       (void)send(*peer, wire::Kind::kPing, {}, {}, {}, {}, {});
     }
-    if (silent >= limits_.misses * limits_.heartbeat && !std::exchange(link.stalled, true)) {
+    if (silent >= misses * heartbeat && !std::exchange(link.stalled, true)) {
       push_event({.kind = Event::Kind::kStalled,
                   .peer = id,
                   .seconds = std::chrono::duration<double>(silent).count()});
     }
   }
+  next_beat_ = now + next;
 }
 
 base::Instant Engine::run_timers(base::Instant now) {

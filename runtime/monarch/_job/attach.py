@@ -238,7 +238,8 @@ class Attached(HostRef):
                 return
             here.add_peer(peer, self.address)
             _attaching.setdefault(peer, []).append(self)
-            here.tell(peer, "host", None)
+            beat = config.value("heartbeat_interval"), config.value("heartbeat_misses")
+            here.tell(peer, "host", beat)
 
         _gate(here).dial(dial, done, peer=proc, role=CLIENT, seconds=seconds)
 

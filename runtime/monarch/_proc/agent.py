@@ -23,6 +23,7 @@ NODE_VARIABLE = "MONARCH_NODE_ID"  # the host's id in its job
 GRACE = 0.5  # seconds that processes get to end when who asked for them is gone
 
 _askers: dict[int, int] = {}  # by process, who asked for it
+_beats: dict[int, tuple[float, int]] = {}  # by program that attached, its heartbeat and misses
 _serving: Process | None = None
 
 
@@ -50,6 +51,15 @@ def _spawn(client: int, values: list[tuple[Any, ...]]) -> None:
             _ended(ExitReport(spec.id, 0, reason=f"{type(error).__name__}: {error}"))
 
 
+def _attached(client: int, beat: tuple[float, int] | None) -> None:
+    """A program attaches: it is looked at as often as it looks at this host."""
+    here = process()
+    if beat is not None:  # another release may say less
+        _beats[client] = beat
+        here.engine.set_heartbeat(client, *beat)
+    here.tell(client, "host_is", described(here))
+
+
 def _stop(_client: int, body: tuple[list[int], str, float]) -> None:
     from monarch._proc import local  # noqa: PLC0415 - as above
 
@@ -73,7 +83,10 @@ def _rename(_client: int, body: tuple[list[int], str]) -> None:
 def _started(proc: int, pid: int) -> None:
     client = _askers.get(proc)
     if client is not None:
-        process().tell(client, "proc_started", (proc, pid))
+        here = process()
+        if client in _beats:
+            here.engine.set_heartbeat(proc, *_beats[client])
+        here.tell(client, "proc_started", (proc, pid))
 
 
 def _ended(report: ExitReport) -> None:
@@ -83,6 +96,22 @@ def _ended(report: ExitReport) -> None:
 
         ran = [(one.actor, one.endpoint, one.since) for one in local.running(report.proc)]
         process().tell(client, "proc_ended", (report.as_dict(), ran))
+
+
+def _doing(_client: int, procs: list[int]) -> dict[int, tuple[bool, list[tuple[int, str, float]]]]:
+    """Of each process, whether it is stopped and what it handles: actor, endpoint, for how long."""
+    from time import monotonic  # noqa: PLC0415 - as below
+
+    from monarch._proc import local  # noqa: PLC0415 - most processes are asked for none
+    from monarch._proc.state import is_stopped  # noqa: PLC0415 - as above
+
+    now = monotonic()
+    found = {}
+    for proc in procs:
+        pid = local.pid(proc)
+        running = [(one.actor, one.endpoint, now - one.since) for one in local.running(proc)]
+        found[proc] = pid is not None and is_stopped(pid), running
+    return found
 
 
 def described(here: Process) -> dict[str, Any]:
@@ -137,6 +166,7 @@ def _stalled(peer: int, seconds: float | None) -> None:
 
 
 def _client_lost(client: int) -> None:
+    _beats.pop(client, None)
     found = asked_by(client)
     if found:
         from monarch._proc import local  # noqa: PLC0415 - as above
@@ -152,10 +182,12 @@ def _listen(here: Process) -> None:
     here.on("kill_procs", _kill)
     here.on("rename_procs", _rename)
     here.on("ready", lambda _client, _body: None)
-    here.on("host", lambda client, _body: here.tell(client, "host_is", described(here)))
+    here.on("host", _attached)
+    here.on("doing", _doing)
     here.on_link_lost(_client_lost)
     here.on_stalled(_stalled)
 
 
 at_start(_listen)
 os.register_at_fork(after_in_child=_askers.clear)
+os.register_at_fork(after_in_child=_beats.clear)
