@@ -77,6 +77,7 @@ def test_a_process_that_was_stopped_by_a_signal_is_found_and_replaced(cluster):
     assert trainers.pid.call().get(T)
 
 
+@pytest.mark.promise("S06")
 @pytest.mark.promise("S07")
 @pytest.mark.slow
 def test_a_process_that_goes_on_in_time_is_not_declared_dead(cluster):

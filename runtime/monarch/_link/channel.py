@@ -49,13 +49,22 @@ class Channel:
         self.tls = None
         self.sock.close()
 
-    def give(self, engine: Engine, peer: int, *, session: bool) -> None:
-        """Let the engine have it, as the link to `peer`, which may outlive this connection."""
+    def give(self, engine: Engine, peer: int, *, session: bool) -> bool:
+        """Let the engine have it, as the link to `peer`, which may outlive this connection.
+
+        False where it takes none: it ends, or counts the peer among the dead.
+        """
+        from monarch.errors import FrameError  # noqa: PLC0415 - rarely raised
+
         tls, self.tls = self.tls, None
-        if session:
-            engine.add_link(peer, self.sock.detach(), tls, True)
-        else:
-            engine.add_link(peer, self.sock.detach())
+        try:
+            if session:
+                engine.add_link(peer, self.sock.detach(), tls, True)
+            else:
+                engine.add_link(peer, self.sock.detach())
+        except FrameError:
+            return False
+        return True
 
     def go_on(self, engine: Engine, peer: int) -> bool:
         """Let the engine have it for the session with `peer`; False where there is none."""

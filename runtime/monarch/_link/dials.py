@@ -201,8 +201,12 @@ class Dials:
             dial.channel = None
             if dial.address.off_host:
                 self._identity.far.add(side.peer)
-            channel.give(self._identity.engine, side.peer, session=dial.address.off_host)
-            self._succeed(dial)
+            far = dial.address.off_host
+            if channel.give(self._identity.engine, side.peer, session=far):
+                self._succeed(dial)
+            else:
+                told = f"{dial.address} is a process that was lost to this one, and stays lost"
+                self._fail(dial, LinkError("closed", told))
 
     def _is_done(self, dial: Dial) -> bool:
         """Whether there is what is dialled for, by whosever doing."""

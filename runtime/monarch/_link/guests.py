@@ -242,8 +242,8 @@ class Guests:
             self._identity.far.add(peer)
             if not self._identity.public:
                 self._identity.public = sockets.local_url(guest.channel.sock)
-        guest.channel.give(engine, peer, session=bool(guest.hosts))
-        if self._linked is not None:
+        taken = guest.channel.give(engine, peer, session=bool(guest.hosts))
+        if taken and self._linked is not None:
             self._linked(peer, side.peer_role)
 
     def _go_on(self, guest: Guest, side: handshake.Listener) -> None:

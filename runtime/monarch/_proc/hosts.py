@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from monarch._proc.spec import ProcSpec
 
 __all__ = [
+    "doing",
     "host_of",
     "is_lost",
     "kill",
@@ -92,6 +93,30 @@ def rename(proc: int, label: str) -> None:
 def running(proc: int) -> list[Running]:
     """What a process was handling when it ended; known while its end is told."""
     return _ran.get(proc, [])
+
+
+def doing(procs: Iterable[int], timeout: float) -> dict[int, tuple[bool, list[Running]]]:
+    """Ask the host agents of processes whether they are stopped, and what they handle.
+
+    Processes of a host that has not answered within `timeout` seconds are left out.
+    """
+    from time import monotonic  # noqa: PLC0415 - rarely asked for
+
+    from monarch._proc.boards import Running  # noqa: PLC0415 - as above
+
+    by_host: dict[int, list[int]] = {}
+    for proc in procs:
+        host = _hosts.get(proc)
+        if host is not None:
+            by_host.setdefault(host, []).append(proc)
+    found = {}
+    for host, each in by_host.items():
+        told = process().ask_briefly(host, "doing", each, timeout)
+        now = monotonic()
+        for proc, (stopped, ran) in (told or {}).items():
+            running = [Running(actor, name, now - seconds) for actor, name, seconds in ran]
+            found[proc] = stopped, running
+    return found
 
 
 def on_host_lost(host: int, handler: Callable[[], object]) -> None:

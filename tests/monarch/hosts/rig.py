@@ -114,8 +114,7 @@ class Hosts:
         program = host.start(
             [sys.executable, *arguments],
             env={name: value for name, value in environment.items() if value is not None},
-            stdin=subprocess.DEVNULL,
-            **{"stdout": pipe, "stderr": pipe, **options},
+            **{"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, **options},
         )
         self.started.append(program)
         return program
@@ -130,8 +129,9 @@ class Hosts:
         return program, json.loads(line)["address"]
 
     def begin(self, code, *arguments, variables=None):
-        """A program on the first host."""
-        return self.start(self.here, ["-c", _PREAMBLE + code, *arguments], variables, stderr=None)
+        """A program on the first host, which is written to by its `stdin`."""
+        arguments = ["-c", _PREAMBLE + code, *arguments]
+        return self.start(self.here, arguments, variables, stdin=subprocess.PIPE, stderr=None)
 
     def run(self, code, *arguments, variables=None):
         """What a program on the first host tells, in one dict."""

@@ -147,9 +147,11 @@ def _gone(pids, seconds):
 @pytest.mark.parametrize("how", ["cut", "stop"])
 def test_a_host_that_comes_back_ends_what_it_had_and_acts_on_nothing(hosts, how):
     rig = hosts(2)
-    variables = {"MONARCH_HEARTBEAT_INTERVAL": "100ms"}
-    addresses = [rig.serve(host, variables=variables)[1] for host in rig.others]
-    program = rig.begin(_LOST_HOST, *addresses, variables={**variables, "STAY": "1"})
+    # The program's setting is the one that counts, on hosts that were started with another too.
+    ignored = {"MONARCH_HEARTBEAT_INTERVAL": "60s"}
+    addresses = [rig.serve(host, variables=ignored)[1] for host in rig.others]
+    variables = {"MONARCH_HEARTBEAT_INTERVAL": "100ms", "STAY": "1"}
+    program = rig.begin(_LOST_HOST, *addresses, variables=variables)
     pids = _until_ready(program)["pids"]
     gone = rig.others[1]
     gone.cut() if how == "cut" else gone.signal(signal.SIGSTOP)
@@ -161,6 +163,82 @@ def test_a_host_that_comes_back_ends_what_it_had_and_acts_on_nothing(hosts, how)
         gone.signal(signal.SIGCONT)
     assert _gone(pids[2:], 20)
     assert program.poll() is None
+
+
+@pytest.mark.promise("N02")
+@pytest.mark.parametrize("how", ["cut", "stop"])
+def test_a_host_that_was_lost_stays_lost_to_the_program_until_it_serves_anew(hosts, how):
+    rig = hosts(2)
+    served, address = rig.serve(rig.others[0])
+    _, other = rig.serve(rig.others[1])
+    program = rig.begin(
+        """
+procs = attached(sys.argv[1]).spawn_procs(per_host={"gpus": 2})
+who = procs.spawn("who", Who)
+pids = list(who.pid.call().get(60).values())
+print("ready", flush=True)
+next_failure()
+print("done", flush=True)
+try:
+    attached(sys.argv[1]).spawn_procs(per_host={"gpus": 2}).initialized.get(60)
+except LinkError as error:
+    tell(refused=str(error))
+print("ready", flush=True)
+sys.stdin.readline()
+for address in sys.argv[1:]:  # other dials went on
+    again = attached(address).spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+    tell(**{address: list(again.pid.call().get(60).values())})
+tell(old=pids)
+print("done", flush=True)
+""",
+        *(address, other),
+        variables={"MONARCH_HEARTBEAT_INTERVAL": "100ms"},
+    )
+    _until_ready(program)
+    gone = rig.others[0]
+    gone.cut() if how == "cut" else gone.signal(signal.SIGSTOP)
+    _until_ready(program)
+    rig.network.heal() if how == "cut" else gone.signal(signal.SIGCONT)
+    assert "was lost to this one, and stays lost" in _until_ready(program)["refused"]
+    served.terminate()
+    assert served.wait(30) == 0
+    rig.serve(gone)
+    program.stdin.write("\n")
+    program.stdin.flush()
+    told = _until_ready(program)
+    assert program.wait(60) == 0
+    assert len(told[address]) == len(told[other]) == 2
+    assert _gone(told["old"], 20)
+
+
+def test_the_status_of_processes_of_another_host_is_told_by_its_agent(hosts):
+    rig = hosts(1)
+    _, address = rig.serve(rig.others[0])
+    told = rig.run(
+        """
+from monarch.supervision import status
+procs = attached(sys.argv[1]).spawn_procs(per_host={"gpus": 3})
+who = procs.spawn("who", Who)
+pids = list(who.pid.call().get(60).values())
+hangs = who.slice(gpus=0).hang.call_one()
+os.kill(pids[1], signal.SIGSTOP)
+def settled():
+    return [each.state for each in status(procs)] == ["busy", "stopped", "idle"]
+end = time.monotonic() + 30
+while not settled() and time.monotonic() < end:
+    time.sleep(0.01)
+found = status(procs)
+tell(states=[each.state for each in found], running=found[0].running,
+     known=[each.pid for each in found] == pids, others=status(procs.slice(gpus=2))[0].state)
+os.kill(pids[1], signal.SIGCONT)
+""",
+        address,
+        variables={"MONARCH_HEARTBEAT_INTERVAL": "60s"},
+    )
+    assert told["states"] == ["busy", "stopped", "idle"]
+    assert told["running"] == ["who.hang"]
+    assert told["known"]
+    assert told["others"] == "idle"
 
 
 @pytest.mark.promise("S06")
