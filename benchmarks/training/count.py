@@ -1,0 +1,81 @@
+"""How many steps of a run were useful: those whose update is in the weights at the end of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """At `time` (monotonic seconds) the weights held `step` steps; `ranks` did the last of them."""
+
+    time: float
+    step: int
+    ranks: int
+
+
+def read(folder: Path) -> list[Line]:
+    """What all ranks of a run have told, in the order of time."""
+    found = []
+    for path in folder.glob("steps-*"):
+        whole = path.read_text(encoding="ascii").rpartition("\n")[
+            0
+        ]  # a last line may be half there
+        for line in whole.splitlines():
+            time, step, ranks = line.split()
+            found.append(Line(float(time), int(step), int(ranks)))
+    return sorted(found, key=lambda line: line.time)
+
+
+@dataclass(frozen=True, slots=True)
+class Useful:
+    """Useful steps of a window.
+
+    Attributes:
+        steps: how many.
+        full: the same, where a step that only half of the ranks took part in counts half.
+        lost: how many were done and are not in the weights at the end.
+
+    """
+
+    steps: int
+    full: float
+    lost: int
+
+
+def useful(lines: list[Line], start: float, end: float, ranks: int) -> Useful:
+    """Count those of a window.
+
+    `lines` have to go on after `end`: what they say first there tells whether the weights at the
+    end lasted, or a restart that was under way went back behind them.
+
+    Raises:
+        ValueError: nothing was told before the window, in it, or after it.
+
+    """
+    before = [line for line in lines if line.time <= start]
+    within = [line for line in lines if start < line.time <= end]
+    after = [line for line in lines if line.time > end]
+    if not before or not within or not after:
+        raise ValueError(
+            f"{len(before)} lines before the window, {len(within)} in it, {len(after)} after it; "
+            "each has to have one"
+        )
+    first = at = before[-1].step
+    lost = 0
+    took_part: dict[int, int] = {}  # by step, the last time that it was done
+    for line in [*within, after[0]]:
+        if line.step < at:  # it went back, and has done this step again
+            lost += at - line.step + 1
+            at = line.step - 1
+        if line is after[0]:
+            break
+        took_part |= dict.fromkeys(range(at + 1, line.step), line.ranks)  # of which nobody told
+        took_part[line.step] = line.ranks
+        at = line.step
+    counted = [took_part[step] for step in range(first + 1, at + 1)]
+    return Useful(len(counted), sum(counted) / ranks, lost)
