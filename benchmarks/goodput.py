@@ -82,7 +82,7 @@ def environment(tree: Path | None) -> tuple[Path, dict[str, str], str]:
     if tree is not None:
         python, variables = (
             environments.python_of(TORCH, CACHE),
-            {"PYTHONPATH": str(tree / "runtime")},
+            {"PYTHONPATH": str(tree.resolve() / "runtime")},
         )
     else:
         from ci import built  # noqa: PLC0415 - needs the tools of a build
@@ -163,7 +163,8 @@ def one(
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="goodput-")))
         network = None
         if plan.how == "cut":
-            network = stack.enter_context(Network(chosen.ranks + 2))
+            spares = len(plan.times(chosen.seconds))
+            network = stack.enter_context(Network(1 + chosen.ranks + spares))
         hosts = network.hosts if network is not None else ()
         began = peer(python, variables, folder, chosen.ranks, hosts)
         stack.callback(began.end)

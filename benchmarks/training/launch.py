@@ -40,8 +40,8 @@ time.sleep(1e6)
 class Peer:
     """One run of one peer in a folder, where its ranks tell of themselves.
 
-    With `hosts`, the first is for what belongs to no rank, the last stands by, and each between
-    them has one rank; without, all is on this machine.
+    With `hosts`, the first is for what belongs to no rank, those after it have one rank each, and
+    what is left stands by; without, all is on this machine.
     """
 
     name: str
@@ -155,7 +155,14 @@ class Ours(Peer):
     name = "monarch"
 
     def begin(self) -> None:
-        """Start the program, which starts its ranks; or host agents first, and one to stand by."""
+        """Start the program, which starts its ranks; or host agents first, for ranks and spares."""
+        found = [
+            self._variables.get("PYTHONPATH", ""),
+            str(HERE),
+            str(HERE.parents[1] / "examples"),
+        ]
+        self._variables["PYTHONPATH"] = os.pathsep.join(filter(None, found))
+        self._variables["GOODPUT_FOLDER"] = str(self.folder)
         workers = []
         if self.hosts:
             secret = self.folder / "secret"
@@ -163,7 +170,7 @@ class Ours(Peer):
             secret.write_bytes(os.urandom(32))
             self._variables["MONARCH_SECRET_FILE"] = str(secret)
             self._variables["MONARCH_PRELOAD_MODULES"] = _PRELOAD
-            for index in range(1, self.ranks + 2):
+            for index in range(1, len(self.hosts)):
                 workers.append(f"tcp://{self.address(index)}:{_SERVICE}")
                 self.start(index, "-m", "monarch", "serve", "--listen", workers[-1])
         self.start(0, HERE / "ours.py", self.folder, self.ranks, self.address(0), *workers)

@@ -1,6 +1,6 @@
 """One run of `examples/elastic_ddp.py` with the model and the data of all.
 
-FOLDER RANKS ADDRESS WORKER…: with workers, one a rank and one that stands by, at these hosts.
+FOLDER RANKS ADDRESS WORKER…: with workers, at these hosts, one a rank; what is left stands by.
 """
 
 from __future__ import annotations
@@ -23,17 +23,13 @@ from monarch.mesh import ProcessMesh  # noqa: E402 - as above
 if TYPE_CHECKING:
     import torch
 
-    from monarch._mesh.host_mesh import HostRef
-
-FOLDER = "GOODPUT_FOLDER"
-
 
 class Loaded(elastic_ddp.Trainer):
     """A rank with steps of a realistic length."""
 
     def __init__(self) -> None:
         super().__init__()
-        job.tell_pid(os.environ[FOLDER], current_rank().rank)
+        job.tell_pid(os.environ["GOODPUT_FOLDER"], current_rank().rank)
 
     def new_model(self) -> torch.nn.Module:
         """Give the model before its first step."""
@@ -45,18 +41,17 @@ class Loaded(elastic_ddp.Trainer):
 
 
 class Served(JobTrait):
-    """Hosts that serve already, and that are attached to again where they were lost."""
+    """Hosts that serve already."""
 
-    def __init__(self, workers: list[str]) -> None:
+    def __init__(self, workers: list[str], ranks: int) -> None:
         super().__init__()
-        self._workers = {f"rank-{index}": worker for index, worker in enumerate(workers)}
+        self._used, self._spares = workers[:ranks], workers[ranks:]
 
     def _create(self, client_script: str | None) -> None:
         pass
 
     def _state(self) -> JobState:
-        *used, spare = self._workers.values()
-        return JobState({"hosts": _attached(*used), "spares": _attached(spare)})
+        return JobState({"hosts": _attached(*self._used), "spares": _attached(*self._spares)})
 
     def _kill(self) -> None:
         pass
@@ -64,9 +59,6 @@ class Served(JobTrait):
     def can_run(self, spec: JobTrait) -> bool:
         """No program goes on with hosts of another."""
         return spec is self
-
-    def _replace(self, node_id: str) -> HostRef:
-        return _attached(self._workers[node_id])._refs()[0]  # noqa: SLF001 - as jobs do
 
 
 def _attached(*workers: str) -> HostMesh:
@@ -76,10 +68,14 @@ def _attached(*workers: str) -> HostMesh:
 def main() -> None:
     """Train until killed."""
     folder, ranks, address, *workers = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
-    os.environ[FOLDER] = folder
     if workers:
-        job_of_all = Served(workers)
-        procs = ProcessMesh(job_of_all, nodes=ranks, gpus_per_node=1, spares=1, spare_procs=1)
+        procs = ProcessMesh(
+            Served(workers, ranks),
+            nodes=ranks,
+            gpus_per_node=1,
+            spares=len(workers) - ranks,
+            spare_procs=1,
+        )
     else:
         procs = elastic_ddp.processes(ranks)
     training = elastic_ddp.Training(procs, address=address, trainer=Loaded)
