@@ -85,19 +85,23 @@ SSH = (
     SystemPackage("openssh-server", file="/usr/sbin/sshd"),
     SystemPackage("openssh-client", command="ssh"),
 )
+NAMESPACES = (
+    SystemPackage("iproute2", command="ip"),
+    SystemPackage("nftables", command="nft"),
+)
 RSYNC = SystemPackage("rsync", command="rsync")
 
 _COMPILE = (GXX, GIT, PYTHON_HEADERS)
 
 NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "build": _COMPILE,
-    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM, *SSH),
+    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM, *SSH, *NAMESPACES),
     "cpp": (GXX, DOCTEST),
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
     "arm64": (GXX_ARM64, QEMU, DOCTEST),
     "calls": (GXX, VALGRIND),
     "fuzz": (GXX, CLANG, CLANG_RUNTIMES),
-    "bench": _COMPILE,
+    "bench": (*_COMPILE, *NAMESPACES),
     "elastic": _COMPILE,
     "skypilot": (*_COMPILE, *SLURM, *SSH, RSYNC),
     "gpu-tests": (GIT,),

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Self
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_CAPABILITIES = 1 << 12 | 1 << 21  # CAP_NET_ADMIN, CAP_SYS_ADMIN
 _numbers = count()
 
 
@@ -25,6 +26,10 @@ def missing() -> str:
     """What the machine lacks for this rig; empty where it has all of it."""
     if os.geteuid() != 0:
         return "network namespaces are made by root"
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    allowed = int(status.partition("CapEff:")[2].split()[0], 16)
+    if allowed & _CAPABILITIES != _CAPABILITIES:
+        return "this root lacks CAP_NET_ADMIN or CAP_SYS_ADMIN, as in containers"
     tools = [name for name in ("ip", "nsenter", "nft") if shutil.which(name) is None]
     return f"not installed: {', '.join(tools)} (packages iproute2, nftables)" if tools else ""
 
