@@ -3,7 +3,7 @@
 # ruff: noqa: SLF001 - meshes of the same package
 from __future__ import annotations
 
-from monarch._actor.actor import Actor, needs_loop
+from monarch._actor.actor import Actor, Here, needs_loop
 from monarch._actor.cell import cells
 from monarch._actor.current import sender
 from monarch._actor.future import Combined, Done, Then
@@ -93,10 +93,10 @@ class ProcMesh(MeshTrait):
         ranks = None if shape == procs.whole else tuple(shape.ranks())
         info = (name, procs.id, name, ranks, (place.id, owner), creator)
         title = f"{Class.__qualname__}(...)"
-        data, buffers = dumps((Class, args, kwargs, info), title)
+        alone = procs.request is None and procs.owner[0] == place.id  # this process itself
+        data, buffers = dumps((Here(Class) if alone else Class, args, kwargs, info), title)
         flags = _CREATE | _LOOP if needs_loop(Class) else _CREATE
         create = (data, buffers, owner, route.extent, flags)
-        alone = procs.request is None and procs.owner[0] == place.id  # this process itself
         if not alone or restart is not None:
             procs.spawned[mesh._actor] = Spawned(mesh._actor, name, ranks, create, restart)
         place.engine.cast(route.targets, "", *create)

@@ -139,6 +139,34 @@ pending = procs.spawn("more", Echo).wait.call_one()
         assert (done.returncode, done.stdout, done.stderr) == (0, "1\n", "")
 
 
+def test_actors_in_the_program_itself_are_of_its_own_class_and_see_its_variables(tmp_path):
+    done = run(
+        tmp_path,
+        """
+from monarch.actor import this_proc
+
+seen = []
+
+class Keeps(Actor):
+    def __init__(self, first: list) -> None:
+        first.append(2)
+        self.first = first
+
+    @endpoint
+    def keep(self, value: int) -> list:
+        seen.append((value, type(self) is Keeps))
+        return self.first
+
+before = Keeps.keep
+first = [1]
+keeps = this_proc().spawn("keeps", Keeps, first)
+print(keeps.keep.call_one(7).get(timeout=30), first, seen, Keeps.keep is before)
+""",
+    )
+    expected = "[1, 2] [1] [(7, True)] True\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, expected, "")
+
+
 def test_a_class_whose_endpoints_clash_with_a_mesh_is_refused_when_it_is_defined(tmp_path):
     done = run(tmp_path, "class Sized(Actor):\n    @endpoint\n    def size(self): pass\n")
     assert "ValueError: Sized.size: a mesh has something of its own under this name" in done.stderr
