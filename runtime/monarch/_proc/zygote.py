@@ -57,6 +57,7 @@ class Zygote:
         self._idle: list[str] = []  # when there is nothing to do; after the shared ones
         self._asked: list[str] = []  # modules that the program names
         self._warned = False
+        self._idles = False
         self._orders: dict[str, Callable[..., None]] = {
             "boards": self._take_boards,
             "setup": self._setup,
@@ -95,7 +96,9 @@ class Zygote:
             wait = _IDLE_MS
         ready = poll.poll(wait)
         if not ready and idle:
+            self._idles = True
             self._import(idle.pop(0))
+            self._idles = False
             return
         died = False
         for fd, _ in ready:
@@ -107,6 +110,11 @@ class Zygote:
                 self._relay.ready(fd)
         if died:
             os.read(self._wakeup, 4096)
+            self._reap()
+
+    def child_ended(self, _number: int, _frame: object) -> None:
+        """Wake the loop; where that imports for later, which takes its time, report at once."""
+        if self._idles:
             self._reap()
 
     def _obey(self) -> None:
@@ -334,17 +342,12 @@ def _wakeup_writer() -> int:
     return fd
 
 
-def _ignore(_number: int, _frame: object) -> None:
-    """Wake the loop; the work is done there."""
-
-
 def main() -> None:
     """Run the zygote on the descriptors that it inherited; those it has no use for are closed."""
     gc.disable()  # what is imported stays, and looking through it would be in vain
     _open_standard_streams()
     _core.close_range(CONTROL + 1, 0x7FFFFFFF)
     _signal.signal(_signal.SIGINT, _signal.SIG_IGN)
-    _signal.signal(_signal.SIGCHLD, _ignore)
     _signal.signal(_signal.SIGPIPE, _signal.SIG_IGN)
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
@@ -355,7 +358,9 @@ def main() -> None:
     except OSError:
         pass  # macOS: processes that leave their group are not followed
     os.set_inheritable(CONTROL, False)
-    Zygote(Messages(_socket.socket(fileno=CONTROL)), reading).run()
+    zygote = Zygote(Messages(_socket.socket(fileno=CONTROL)), reading)
+    _signal.signal(_signal.SIGCHLD, zygote.child_ended)
+    zygote.run()
     os._exit(0)
 
 
