@@ -4,14 +4,17 @@
 
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+#include <pthread.h>
 
 #include <chrono>
+#include <exception>
 #include <memory>
 #include <optional>
-#include <string>
-#include <thread>
 #include <span>
+#include <string>
 #include <string_view>
+#include <system_error>
+#include <thread>
 #include <vector>
 
 #include "actor/engine.hpp"
@@ -229,7 +232,24 @@ void bind_actors(nb::class_<PyEngine>& engine) {
 
 }  // namespace
 
+void Handle::note_forks() {
+  const int failed = ::pthread_atfork(nullptr, nullptr, [] {
+    forks_.fetch_add(1, std::memory_order_relaxed);
+    GilReleased::away = 0;  // the threads that were are not here
+  });
+  if (failed != 0) throw std::system_error(failed, std::generic_category(), "pthread_atfork");
+  nb::register_exception_translator([](const std::exception_ptr& thrown, void*) {
+    try {
+      std::rethrow_exception(thrown);
+    } catch (const Forked& error) {
+      const nb::object type = nb::module_::import_("monarch.errors").attr("StoppedError");
+      PyErr_SetString(type.ptr(), error.what());
+    }
+  });
+}
+
 void bind_engine(nb::module_& module) {
+  Handle::note_forks();
   nb::class_<PyTargets>(module, "Targets", "Receivers of calls.")
       .def("__len__", [](const PyTargets& self) { return self.targets->list.size(); });
   bind_handling(module);
@@ -241,13 +261,13 @@ void bind_engine(nb::module_& module) {
           [](PyEngine* self, std::uint64_t proc, std::size_t window, std::uint32_t workers,
              double heartbeat, int misses, std::size_t segments) {
             if (proc == 0) throw nb::value_error("the id of a process is not 0");
-            new (self) PyEngine{std::make_shared<Engine>(
-                proc, actor::Limits{.window = window,
-                                    .workers = workers,
-                                    .segments = segments,
-                                    .heartbeat = base::Duration(
-                                        static_cast<std::int64_t>(heartbeat * 1e9)),
-                                    .misses = misses})};
+            const actor::Limits limits{
+                .window = window,
+                .workers = workers,
+                .segments = segments,
+                .heartbeat = base::Duration(static_cast<std::int64_t>(heartbeat * 1e9)),
+                .misses = misses};
+            new (self) PyEngine{Handle(std::make_shared<Engine>(proc, limits))};
           },
           "proc"_a, nb::kw_only(), "window"_a = std::size_t{16} << 20, "workers"_a = 32,
           "heartbeat"_a = 0.5, "misses"_a = 4, "segments"_a = 256,

@@ -3,7 +3,10 @@
 
 #include <nanobind/nanobind.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <utility>
 
 #include "actor/engine.hpp"
@@ -15,7 +18,44 @@ namespace monarch::bindings {
 using actor::Engine;
 using actor::Waited;
 
-using Handle = std::shared_ptr<Engine>;
+// A forked child has none of the threads of its parent's engine, and shares its sockets: whatever it
+// did with it would end up in the parent's conversations.
+struct Forked : std::runtime_error {
+  Forked()
+      : std::runtime_error(
+            "this process is a fork of one that uses monarch: futures and ports of that one, and "
+            "actors in it, cannot be used here; meshes of other processes can, and this_host() "
+            "gives some of its own") {}
+};
+
+class Handle {
+ public:
+  explicit Handle(std::shared_ptr<Engine> engine) : engine_(std::move(engine)) {}
+  Handle(const Handle&) = default;
+  Handle(Handle&&) noexcept = default;
+  Handle& operator=(const Handle&) = delete;
+  Handle& operator=(Handle&&) = delete;
+  ~Handle() {
+    // The end of an engine waits for its threads. In a fork it is never taken down.
+    if (engine_ != nullptr && is_forked()) new std::shared_ptr<Engine>(std::move(engine_));
+  }
+
+  [[nodiscard]] bool is_forked() const noexcept { return process_ != process(); }
+  Engine* operator->() const { return &**this; }
+  Engine& operator*() const {
+    if (is_forked()) throw Forked();
+    return *engine_;
+  }
+
+  // Counts the forks that led here.
+  static std::uint32_t process() noexcept { return forks_.load(std::memory_order_relaxed); }
+  static void note_forks();
+
+ private:
+  std::shared_ptr<Engine> engine_;
+  std::uint32_t process_ = process();
+  static inline std::atomic<std::uint32_t> forks_{0};
+};
 
 struct PyEngine {
   Handle engine;
@@ -39,7 +79,7 @@ struct PyInbox {
   PyInbox& operator=(PyInbox&&) = delete;
   PyInbox& operator=(const PyInbox&) = delete;
   ~PyInbox() {
-    if (inbox != nullptr) engine->close_inbox(*inbox);
+    if (inbox != nullptr && !engine.is_forked()) engine->close_inbox(*inbox);
   }
   Handle engine;
   std::shared_ptr<actor::Inbox> inbox;

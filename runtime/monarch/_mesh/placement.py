@@ -6,6 +6,7 @@ of actors on it and of their slices share it, so that a replaced rank is found b
 
 from __future__ import annotations
 
+import os
 from _weakref import ref as weak
 
 from monarch._actor.process import at_start, process
@@ -385,4 +386,15 @@ def listen(here: Process) -> None:
     here.on("holds", _held)
 
 
+def _after_fork() -> None:
+    """A forked child owns nothing of its parent's; handles that it has go their own way."""
+    owned.clear()
+    _places.clear()
+    for held in list(_known.values()):
+        found = held()
+        if found is not None:
+            found.spoil()
+
+
 at_start(listen)
+os.register_at_fork(after_in_child=_after_fork)
