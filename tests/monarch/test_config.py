@@ -179,6 +179,12 @@ def test_a_bad_variable_is_named(monkeypatch, variable, text):
         get_global_config()
 
 
+@pytest.mark.parametrize(("name", "value"), [("heartbeat_interval", "0s"), ("heartbeat_misses", 0)])
+def test_a_value_below_the_least_is_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name} is at least"):
+        configure(**{name: value})
+
+
 def test_the_file_is_weaker_than_configure_and_stronger_than_the_default(bare: Path):
     (bare / "monarch.toml").write_text('cleanup_timeout = "9s"\nstop_actor_timeout = "8s"\n')
     configure(stop_actor_timeout="7s")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     Handler = Callable[[int, Any], object]
 
-__all__ = ["Control", "report"]
+__all__ = ["Control", "report", "warn"]
 
 
 class Control:
@@ -199,9 +199,7 @@ class Control:
             if self._on_handed_over is not None:
                 self._on_handed_over(event[2], event[3])
         elif kind == "warning":
-            import warnings  # noqa: PLC0415 - at most once
-
-            warnings.warn(event[1], RuntimeWarning, stacklevel=1)
+            warn(event[1])
 
     def _handle_told(self, peer: int, data: Any) -> None:
         kind, inbox, body = loads(data)
@@ -239,6 +237,16 @@ def _packed_error(error: Exception) -> bytes:
         return pack(error)
     except Exception:  # noqa: BLE001 - its text can be sent
         return pack(RuntimeError(f"{type(error).__name__}: {error}"))
+
+
+_warned: dict[Any, Any] = {}
+
+
+def warn(text: str) -> None:
+    """Warn of something that no line of the program did just now; once of the same."""
+    import warnings  # noqa: PLC0415 - rarely
+
+    warnings.warn_explicit(text, RuntimeWarning, "monarch", 0, registry=_warned)
 
 
 def report(error: BaseException, when: str) -> None:

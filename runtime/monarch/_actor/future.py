@@ -276,11 +276,17 @@ class Then(Future[R]):
 
 
 class Combined(Future[R]):
-    """All of several futures: `make(values)` once each is there; the first error is its error."""
+    """All of several futures: `make(values)` once each is there; the first error is its error.
 
-    __slots__ = ("_left", "_make", "_parts")
+    `title` says what they come to, else it is what the first that is left says.
+    """
 
-    def __init__(self, parts: Iterable[Future[Any]], make: Callable[[list[Any]], R]) -> None:
+    __slots__ = ("_called", "_left", "_make", "_parts")
+
+    def __init__(
+        self, parts: Iterable[Future[Any]], make: Callable[[list[Any]], R], title: str = ""
+    ) -> None:
+        self._called = title
         self._state = PENDING
         self._parts = list(parts)
         self._left = list(self._parts)
@@ -303,10 +309,11 @@ class Combined(Future[R]):
         return [found for part in self._left for found in part._receivers()]
 
     def _title(self) -> str:
-        return self._left[0]._title() if self._left else "several calls"
+        return self._called or (self._left[0]._title() if self._left else "several calls")
 
     def _late(self, waited: float) -> str:
-        return self._left[0]._late(waited) if self._left else super()._late(waited)
+        text = self._left[0]._late(waited) if self._left else super()._late(waited)
+        return f"{self._called}: {text}" if self._called and self._left else text
 
 
 def park() -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from monarch._actor.cancel import Interrupted
 from monarch._actor.cell import Cell, cells
 from monarch._actor.hooks import hooks
-from monarch._actor.pickling import dumps, loads, pack
+from monarch._actor.pickling import dumps, loads, outline, pack
 from monarch._actor.replies import CANCELLED, ERROR, FAILED, OK
 from monarch.errors import SupervisionError
 
@@ -132,7 +132,7 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
         made, kept = _first_and_last(loads(data, buffers))
         cls, args, kwargs, info = made
     except BaseException as error:  # noqa: BLE001 - it is the owner's to know
-        _unmade(request, error)
+        _unmade(request, error, data, buffers)
         return
     cell = Cell(actor, cls, info, request.rank, request.extent)
     cells[actor] = cell
@@ -164,12 +164,14 @@ def _first_and_last(found: tuple[Any, ...]) -> tuple[tuple[Any, ...], tuple[Any,
     return loads(*found[:2]), found[2:]
 
 
-def _unmade(request: Request, error: BaseException) -> None:
-    """The class or the arguments of an actor cannot be unpickled here."""
+def _unmade(request: Request, error: BaseException, data: Any, buffers: Any) -> None:
+    """The class or the arguments of an actor cannot be unpickled here; who it was to be can."""
     from monarch._actor.actor import Actor  # noqa: PLC0415 - only on the way out
 
-    info = ("?", 0, "?", None, (request.sender_proc, request.sender), "")
-    cell = Cell(request.actor, Actor, info, request.rank, request.extent)
+    known = outline(data, buffers)
+    if isinstance(known[0], bytes):  # with a snapshot, as in `_first_and_last`
+        known = outline(*known[:2])
+    cell = Cell(request.actor, Actor, known[3], request.rank, request.extent)
     fail(cell, "__init__", searched(error), "init", request)
 
 

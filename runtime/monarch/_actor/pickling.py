@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Buffers = list[Any] | None
 
-__all__ = ["PicklingError", "dumps", "loads", "pack", "script_bound"]
+__all__ = ["PicklingError", "dumps", "loads", "outline", "pack", "script_bound"]
 
 
 # From here on `bytes` travel out of band, where pickle would copy them into its stream.
@@ -76,6 +76,43 @@ def loads(data: Any, buffers: Sequence[Any] | None = None) -> Any:
     if buffers is None:
         return _loads(data)
     return _loads(data, buffers=buffers)
+
+
+def outline(data: Any, buffers: Sequence[Any] | None = None) -> Any:
+    """What `loads` gives, as far as it is of Python's plain types; a stand-in for all else.
+
+    Nothing is imported or called for it, so that it can be had where `loads` fails.
+    """
+    import io  # noqa: PLC0415 - only on the way out
+    from _pickle import Unpickler  # noqa: PLC0415 - as above
+
+    class Outliner(Unpickler):
+        def find_class(self, _module: str, _name: str) -> type:
+            return _Unknown
+
+    return Outliner(io.BytesIO(data), buffers=buffers).load()
+
+
+class _Unknown:
+    """Stands for a value of another than a plain type, and for its class."""
+
+    def __new__(cls, *_args: object, **_kwargs: object) -> _Unknown:  # noqa: PYI034 - no subclasses
+        return super().__new__(cls)
+
+    def __init__(self, *_args: object, **_kwargs: object) -> None:
+        """Take what the class would."""
+
+    def __setstate__(self, _state: object) -> None:
+        """Drop it."""
+
+    def append(self, _item: object) -> None:
+        """Drop it."""
+
+    def extend(self, _items: object) -> None:
+        """Drop them."""
+
+    def __setitem__(self, _key: object, _value: object) -> None:
+        """Drop it."""
 
 
 class _Apart:

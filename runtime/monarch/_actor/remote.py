@@ -11,10 +11,19 @@ if TYPE_CHECKING:
     from types import TracebackType
     from typing import Any
 
-__all__ = ["causes_of", "describe", "dump_error", "format_error", "load_error", "user_frames"]
+__all__ = [
+    "causes_of",
+    "describe",
+    "dump_error",
+    "format_error",
+    "load_error",
+    "shorten",
+    "user_frames",
+]
 
 _OURS = __file__.rpartition("_actor")[0]
 _DEPTH = 16
+_LONGEST_TEXT, _LONGEST_TRACEBACK = 16 << 10, 64 << 10  # characters
 
 
 def dump_error(error: BaseException) -> tuple[bytes, list[Any] | None]:
@@ -26,7 +35,7 @@ def dump_error(error: BaseException) -> tuple[bytes, list[Any] | None]:
         whole = pack(error)
         loads(whole)  # many exceptions pickle, and then cannot be made again
     except Exception as refused:  # noqa: BLE001 - whatever it is, the rest is sent
-        whole, reason = b"", f"{type(refused).__name__}: {refused}"
+        whole, reason = b"", ": ".join(describe(refused))
     return dumps((whole, name, text, formatted, reason))
 
 
@@ -37,13 +46,16 @@ def load_error(data: Any, buffers: list[Any] | None, title: str, rank: int) -> A
     try:
         exception = loads(whole) if whole else RemoteError(name, text, reason)
     except Exception as refused:  # noqa: BLE001 - whatever it is, the rest is there
-        exception = RemoteError(name, text, f"{type(refused).__name__}: {refused}")
+        exception = RemoteError(name, text, ": ".join(describe(refused)))
     where = f"{title}: rank {rank}" if rank >= 0 else title
     return ActorError(exception, f"{where} raised {name}: {text}".rstrip(": "), formatted)
 
 
 def describe(error: BaseException) -> tuple[str, str]:
-    """An exception's type with its module, and its text, also where its `__str__` fails."""
+    """An exception's type with its module, and its text, also where its `__str__` fails.
+
+    A text that is very long is shortened, and says so.
+    """
     kind = type(error)
     module = kind.__module__
     short = module in {"builtins", "__main__", "__mp_main__"}
@@ -52,7 +64,16 @@ def describe(error: BaseException) -> tuple[str, str]:
         text = str(error)
     except Exception as failed:  # noqa: BLE001 - the exception is reported, not its __str__
         text = f"<its text failed with {type(failed).__name__}>"
-    return name, text
+    return name, shorten(text)
+
+
+def shorten(text: str, longest: int = _LONGEST_TEXT) -> str:
+    """The beginning and the end of a text too long to be read, and how much was left out."""
+    left = len(text) - longest
+    if left <= 0:
+        return text
+    half = longest // 2
+    return f"{text[:half]}\n[... {left} characters left out here ...]\n{text[-half:]}"
 
 
 def format_error(error: BaseException) -> str:
@@ -77,21 +98,21 @@ def format_error(error: BaseException) -> str:
             current = current.__context__
         else:
             current = None
-    return "".join(parts)
+    return shorten("".join(parts), _LONGEST_TRACEBACK)
 
 
 def user_frames(tb: TracebackType | None) -> Any:
-    """The frames of a traceback that are not the runtime's; all of them if none are."""
+    """The frames of a traceback that are not the runtime's; there may be none."""
     import traceback  # noqa: PLC0415 - heavy, and good calls do without
 
     frames = traceback.extract_tb(tb)
-    theirs = [frame for frame in frames if not frame.filename.startswith(_OURS)]
-    return theirs or frames
+    return [frame for frame in frames if not frame.filename.startswith(_OURS)]
 
 
 def _last_lines(traceback: Any, error: BaseException) -> list[str]:
+    lines: list[str]
     try:
-        lines: list[str] = traceback.format_exception_only(type(error), error)
+        lines = [shorten(line) for line in traceback.format_exception_only(type(error), error)]
     except Exception:  # noqa: BLE001 - a __str__ may fail; its type is known
         name, text = describe(error)
         lines = [f"{name}: {text}\n"]
@@ -114,7 +135,7 @@ def causes_of(error: BaseException) -> tuple[Cause, ...]:
         seen.add(id(current))
         name, text = describe(current)
         frames = "".join(traceback.format_list(user_frames(current.__traceback__)))
-        found.append(Cause(name, text, frames))
+        found.append(Cause(name, text, shorten(frames, _LONGEST_TRACEBACK)))
         context = None if current.__suppress_context__ else current.__context__
         current = current.__cause__ or context
     return tuple(found)

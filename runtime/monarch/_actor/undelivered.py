@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from monarch._actor.actor import Actor
 from monarch._actor.cell import cells
+from monarch._actor.control import warn
 from monarch._actor.pickling import pack
 from monarch._actor.replies import UNDELIVERED
 
@@ -96,9 +97,7 @@ def hand_back(here: Process, sender: int, message: UndeliverableMessage) -> None
     """Let the actor of this process that sent a message deal with it; 0 is the program itself."""
     if not sender:
         if not message.died and not here.stopped:
-            import warnings  # noqa: PLC0415 - rarely
-
-            warnings.warn(str(message), RuntimeWarning, stacklevel=2)
+            warn(str(message))
         return
     cell = cells.get(sender)
     if cell is None:

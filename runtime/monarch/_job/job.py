@@ -47,6 +47,18 @@ class JobState:
         return f"JobState({', '.join(f'{name}={mesh!r}' for name, mesh in self._hosts.items())})"
 
 
+def by_name(job: str, argument: str, given: Any, example: str) -> dict[str, Any]:
+    """What a job is specified with by name.
+
+    Raises:
+        TypeError: it is no mapping.
+
+    """
+    if not hasattr(given, "items"):
+        raise TypeError(f"{job}({argument}={given!r}): it is a dict, as {example}")
+    return dict(given)
+
+
 class JobTrait(abc.ABC):
     """A specification of hosts, and once applied, the hosts.
 

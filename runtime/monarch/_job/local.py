@@ -27,6 +27,9 @@ class LocalJob(JobTrait):
 
     def __init__(self, hosts: Sequence[str] = ("hosts",)) -> None:
         super().__init__()
+        listed = hosts if isinstance(hosts, (list, tuple)) else (None,)
+        if not all(isinstance(name, str) for name in listed):
+            raise TypeError(f'LocalJob takes the names of meshes, as ("trainers",), not {hosts!r}')
         self._host_names = tuple(hosts)
         self._process: subprocess.Popen[bytes] | None = None
         self._log_dir: str | None = None

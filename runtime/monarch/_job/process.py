@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monarch._job.attach import attach_to_workers
-from monarch._job.job import JobState, JobTrait
+from monarch._job.job import JobState, JobTrait, by_name
 from monarch._link import secret
 from monarch._proc.interpreter import command, spawn_session
 from monarch.errors import JobError, SupervisionError
@@ -56,8 +56,8 @@ class ProcessJob(JobTrait):
 
     def __init__(self, meshes: Mapping[str, int], env: Mapping[str, str] | None = None) -> None:
         super().__init__()
-        self._meshes = dict(meshes)
-        self._env = dict(env or {})
+        self._meshes = by_name("ProcessJob", "meshes", meshes, '{"workers": 2}')
+        self._env = by_name("ProcessJob", "env", {} if env is None else env, '{"NAME": "value"}')
         for name, count in self._meshes.items():
             if not isinstance(name, str) or not name.isidentifier():
                 raise ValueError(f"mesh name {name!r} must be usable as an attribute")

@@ -89,7 +89,14 @@ def load(path: str | os.PathLike[str]) -> JobTrait:
 
     """
     name = os.fspath(path)
-    with Path(name).open("rb") as file:
+    try:
+        file = open(name, "rb")  # noqa: PTH123, SIM115 - the `with` is below, out of the `try`
+    except FileNotFoundError as error:
+        error.strerror = (
+            "There is no stored job here; the state() of a job writes one, and so does its dump()"
+        )
+        raise
+    with file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
             raise JobStateError(f"{name} is not a regular file")

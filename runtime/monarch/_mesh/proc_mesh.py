@@ -76,6 +76,7 @@ class ProcMesh(MeshTrait):
         Raises:
             TypeError: `Class` is no actor class, or the arguments do not fit its constructor or
                 cannot be pickled.
+            ValueError: the name is empty.
             SupervisionError: the processes were stopped.
 
         """
@@ -349,10 +350,12 @@ def check_class(
 
     Raises:
         TypeError: `cls` is no actor class, `name` no string, or the arguments do not fit.
+        ValueError: `name` is empty.
 
     """
-    if not isinstance(name, str):
-        raise TypeError(procs._said(f"spawn({name!r})", "the first argument is the actors' name"))
+    if not isinstance(name, str) or not name:
+        wrong = ValueError if name == "" else TypeError
+        raise wrong(procs._said(f"spawn({name!r})", "the first argument is the actors' name"))
     try:
         constructor = _constructors[cls]
     except (KeyError, TypeError):

@@ -51,7 +51,8 @@ def respawn(placement: Placement, ranks: Sequence[int]) -> Future[None]:
     made = _made(placement, remake(placement, ranks))
     for spares in placement.request.spares:
         spares.refill()
-    return Combined([*told, begun(placement, ranks), made], _nothing)
+    title = f"proc mesh {placement.name!r}: rank {', '.join(map(str, ranks))} to be replaced"
+    return Combined([*told, begun(placement, ranks), made], _nothing, title)
 
 
 def _take_spares(placement: Placement, ranks: Sequence[int]) -> list[int]:

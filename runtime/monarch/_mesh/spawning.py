@@ -51,6 +51,9 @@ class Request:
                     "restart is a monarch.supervision.Restart, or None",
                 )
             )
+        if name is not None and not isinstance(name, str):
+            wanted = "name is what messages call the processes, or None"
+            raise TypeError(hosts._said(f"spawn_procs(name={name!r})", wanted))
         self.restart = restart
         self.spares: list[Spares] = []
         self.another: Callable[[int], object] | None = None  # puts another host in this place

@@ -24,7 +24,7 @@ def failed_actor(
     cell: Cell, endpoint: str, error: BaseException, kind: str, proc: int
 ) -> MeshFailure:
     """What is known of an actor that failed here."""
-    from monarch._actor.remote import causes_of  # noqa: PLC0415 - only on the way out
+    from monarch._actor.remote import causes_of, describe  # noqa: PLC0415 - only on the way out
 
     aborted = kind in {"aborted", "undeliverable"}
     host = os.uname().nodename
@@ -38,7 +38,7 @@ def failed_actor(
         pid=os.getpid(),
         actor=cell.name,
         endpoint="" if kind == "init" else endpoint,
-        message=str(error) if aborted else "",
+        message=describe(error)[1] if aborted else "",
         causes=() if aborted else causes_of(error),
         time=time.time(),
         death=f"{proc:x}-{cell.actor:x}-{time.monotonic_ns():x}",

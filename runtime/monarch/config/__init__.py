@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 
-from monarch.config._settings import SETTINGS
+from monarch.config._settings import LEAST, SETTINGS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,7 +227,10 @@ def _checked(name: str, value: Any, source: str) -> Any:
     if kind == "duration":
         if not isinstance(value, str):
             raise TypeError(f'{where} is a duration as "30s", got {value!r}')
-        return _duration(_nanoseconds(value, where))
+        nanoseconds = _nanoseconds(value, where)
+        if name in LEAST and nanoseconds < _nanoseconds(LEAST[name]):
+            raise ValueError(f"{where} is at least {LEAST[name]}, got {value!r}")
+        return _duration(nanoseconds)
     if kind == "transport":
         return _transport(value, where)
     if value is None and kind in {"integer?", "range"}:
@@ -244,8 +247,9 @@ def _checked(name: str, value: Any, source: str) -> Any:
     }[kind]
     if not isinstance(value, type_) or (isinstance(value, bool) and kind != "switch"):
         raise TypeError(f"{where} is {what}, got {value!r}")
-    if isinstance(value, (int, float)) and value < 0:
-        raise ValueError(f"{where} is not negative, got {value}")
+    if isinstance(value, (int, float)) and value < LEAST.get(name, 0):
+        least = f"at least {LEAST[name]}" if name in LEAST else "not negative"
+        raise ValueError(f"{where} is {least}, got {value}")
     if kind == "fraction" and value > 1:
         raise ValueError(f"{where} is {what}, got {value}")
     return float(value) if kind == "fraction" else value

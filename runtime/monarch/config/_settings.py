@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["SETTINGS"]
+__all__ = ["LEAST", "SETTINGS"]
 
 # Name: kind, default, whether it has an effect here, what it is.
 SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
@@ -83,3 +83,5 @@ SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
     "rdma_cq_poller_per_device": ("switch", True, False, "one-sided transfers"),
     "rdma_runtime_worker_threads": ("integer", 4, False, "one-sided transfers"),
 }
+
+LEAST: dict[str, Any] = {"heartbeat_interval": "10ms", "heartbeat_misses": 1}

@@ -10,7 +10,7 @@ import pytest
 
 from monarch._actor.actor import Actor
 from monarch._actor.decorators import endpoint
-from monarch._actor.pickling import PicklingError, dumps, loads, pack
+from monarch._actor.pickling import PicklingError, dumps, loads, outline, pack
 from monarch.errors import ActorError, RemoteError
 from tests.monarch.actor.rig import spawn
 
@@ -75,6 +75,10 @@ class Echo(Actor):
         raise cause from KeyError("root")
 
     @endpoint
+    def shout(self, length: int) -> None:
+        raise ValueError("a" * length + " and the end") from KeyError("b" * length)
+
+    @endpoint
     def group(self) -> None:
         raise ExceptionGroup("several", [ValueError("one"), KeyError("two")])
 
@@ -108,8 +112,10 @@ def test_an_argument_that_cannot_be_pickled_is_named_at_the_call(value, path):
 
 def test_a_result_that_cannot_be_pickled_is_named_to_the_caller(procs):
     echo = spawn(Echo, procs=procs)
-    with pytest.raises(ActorError, match=r"result\['deep'\]\[0\] cannot be pickled"):
+    with pytest.raises(ActorError, match=r"result\['deep'\]\[0\] cannot be pickled") as caught:
         echo.lock.call_one().get(timeout=20)
+    assert "File" not in caught.value.exception_formatted  # no line of the program raised it
+    assert caught.value.exception_formatted.startswith("monarch._actor.pickling.PicklingError: ")
     assert echo.echo.call_one(1).get(timeout=20) == 1
 
 
@@ -134,6 +140,17 @@ def test_an_exception_that_cannot_be_sent_arrives_with_type_text_and_traceback(
     assert text in str(error)
     assert "in raises" in error.exception_formatted
     assert "KeyError: 'root'" in error.exception_formatted
+
+
+def test_a_very_long_text_arrives_shortened_and_says_so(procs):
+    with pytest.raises(ActorError) as caught:
+        spawn(Echo, procs=procs).shout.call_one(10_000_000).get(timeout=20)
+    text = str(caught.value)
+    assert len(text) < 200_000
+    assert f"{10_000_012 - (16 << 10)} characters left out here" in text
+    assert "aaaa and the end" in text
+    assert "KeyError: 'bbbb" in text
+    assert len(str(caught.value.exception)) == 10_000_012
 
 
 def test_an_exception_group_arrives_whole(procs):
@@ -181,6 +198,18 @@ def test_out_of_band_buffers_are_left_where_they_are():
     assert bytes(buffers[0]) == bytes(data)
     assert loads(packed, buffers)[1][0] == data
     assert loads(pack(data)) == data
+
+
+def test_an_outline_has_what_is_plain_without_making_the_rest():
+    def never():
+        raise AssertionError("called")
+
+    class Maker:
+        def __reduce__(self):
+            return never, ()
+
+    data, buffers = dumps((Maker(), [Holder({1: Wraps(2)})], {"n": (1, "two")}, array.array("B")))
+    assert outline(data, buffers)[2] == {"n": (1, "two")}
 
 
 def test_pickling_errors_are_type_errors():

@@ -180,7 +180,9 @@ def test_the_program_is_warned_of_a_message_of_its_own_that_reaches_nobody(recwa
         if recwarn.list:
             break
         spawn(Taker).take.call_one(1).get(timeout=20)
-    assert "a message to a port was not delivered" in str(recwarn.pop(RuntimeWarning).message)
+    warning = recwarn.pop(RuntimeWarning)
+    assert "a message to a port was not delivered" in str(warning.message)
+    assert warning.filename == "monarch"
 
 
 class Killed(Actor):

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from monarch.errors import JobError
-from monarch.job import DEFAULT_JOB_PATH, ProcessJob, job_load
+from monarch.job import DEFAULT_JOB_PATH, LocalJob, ProcessJob, job_load
 from tests.monarch.job.programs import Who, children, gone, lives, start
 
 
@@ -184,6 +184,16 @@ def test_a_later_process_with_the_same_pid_is_not_taken_for_the_worker(folder, j
 def test_meshes_that_cannot_be_are_refused(meshes, said):
     with pytest.raises(ValueError, match=said):
         ProcessJob(meshes)
+
+
+def test_what_is_no_dictionary_of_hosts_is_refused_with_one_that_is():
+    with pytest.raises(TypeError, match=r'ProcessJob\(meshes=3\): it is a dict, as {"workers": 2}'):
+        ProcessJob(3)
+    with pytest.raises(TypeError, match=r"ProcessJob\(env=3\)"):
+        ProcessJob({"a": 1}, 3)
+    for names in (3, "hosts", [3]):
+        with pytest.raises(TypeError, match="LocalJob takes the names of meshes"):
+            LocalJob(names)
 
 
 def test_it_runs_no_client_program():

@@ -217,7 +217,7 @@ def test_a_file_of_another_user_is_refused(tmp_path):
 
 
 def test_a_missing_file_is_told_as_one(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match=r"no stored job here.*none'"):
         job_load(tmp_path / "none")
 
 

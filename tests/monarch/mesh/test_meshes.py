@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 import pickle
 import select
+from pathlib import Path
 
 import pytest
 
@@ -190,6 +192,10 @@ def test_bad_spawns_are_refused_where_they_are_made():
         procs.spawn("x", int)
     with pytest.raises(TypeError, match="the actors' name"):
         procs.spawn(Counter, Counter)
+    with pytest.raises(ValueError, match="the actors' name"):
+        procs.spawn("", Counter)
+    with pytest.raises(TypeError, match=r"name=3.*what messages call the processes"):
+        this_host().spawn_procs(name=3)
     with pytest.raises(TypeError, match="Counter"):
         procs.spawn("x", Counter, 1, 2, 3)
     with pytest.raises(TypeError, match="Where"):
@@ -198,6 +204,29 @@ def test_bad_spawns_are_refused_where_they_are_made():
         procs.spawn("x", Counter, 1, "2")
     with pytest.raises(TypeError, match="cannot be pickled"):
         procs.spawn("x", Sensitive, (n for n in range(3)))
+
+
+def test_a_module_that_only_the_program_has_is_named_with_where_it_was_looked_for(
+    spawn, failures, tmp_path, monkeypatch
+):
+    procs = spawn(gpus=1)
+    procs.spawn("first", Counter).read.call().get(timeout=T)  # the process has its path by now
+    (tmp_path / "only_here.py").write_text(
+        "from monarch.actor import Actor, endpoint\n"
+        "class Lone(Actor):\n"
+        "    @endpoint\n"
+        "    def take(self, value: object) -> None: ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    lone = importlib.import_module("only_here").Lone
+    with pytest.raises(SupervisionError) as caught:
+        procs.spawn("lone", lone).take.call(1).get(timeout=T)
+    failure = caught.value.failure
+    assert (failure.mesh_name, failure.actor, failure.ranks) == ("lone", "lone", (0,))
+    assert "No module named 'only_here'; this process searched " in str(caught.value)
+    assert str(Path(importlib.__file__).parent.parent) in str(caught.value)
+    failures.wait(1)
+    assert failures[0].mesh_name == "lone"
 
 
 @pytest.mark.parametrize(

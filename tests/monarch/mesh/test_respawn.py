@@ -72,7 +72,9 @@ def test_a_handle_from_before_a_respawn_is_up_to_date_wherever_it_is_first_used(
     old = pickle.dumps(where)
     os.kill(pids[1], signal.SIGKILL)
     failures.wait(1)
-    procs.respawn(1).get(timeout=T)
+    replacing = procs.respawn(1)
+    assert repr(replacing).startswith("<Future of proc mesh 'procs': rank 1 to be replaced: ")
+    replacing.get(timeout=T)
     relays = others.spawn("relays", Old, old)
     told = relays.relay.call().get(timeout=T)
     assert [sorted(values) for values in told.values()] == [sorted(pids_of(where))] * 2

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monarch._job.attached import AttachedHosts
-from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait
+from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name
 from monarch._job.local import BatchJob
 from monarch._job.slurm import ending, script, waiting
 from monarch._job.slurm.commands import submit
@@ -102,7 +102,7 @@ class SlurmJob(JobTrait):
     ) -> None:
         super().__init__()
         self._meshes: dict[str, int] = {}
-        for name, count in meshes.items():
+        for name, count in by_name("SlurmJob", "meshes", meshes, '{"workers": 2}').items():
             self.add_mesh(name, count)
         if not re.fullmatch(r"[\w.-]{1,64}", job_name, re.ASCII):
             raise ValueError(f"job_name {job_name!r} has up to 64 letters, digits and _.-")

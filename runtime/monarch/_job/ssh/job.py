@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from monarch._job.attached import AttachedHosts
 from monarch._job.hostlist import expand
-from monarch._job.job import JobState, JobTrait
+from monarch._job.job import JobState, JobTrait, by_name
 from monarch._job.progress import Waiting
 from monarch._job.ssh.remote import Connection, Running, ask
 from monarch._link import secret
@@ -63,7 +63,8 @@ class SSHJob(JobTrait):
         self._running_hosts: list[Running] = []
         self._connections: list[Connection] = []
         self._attached = AttachedHosts()
-        for name, hosts in (meshes or {}).items():
+        given = {} if meshes is None else meshes
+        for name, hosts in by_name("SSHJob", "meshes", given, '{"workers": ["n1", "n2"]}').items():
             self.add_mesh(name, hosts)
 
     def add_mesh(self, name: str, hosts: Sequence[str] | str) -> None:
