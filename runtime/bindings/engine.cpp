@@ -197,20 +197,31 @@ void bind_actors(nb::class_<PyEngine>& engine) {
              std::uint64_t inbox) -> nb::object {
             const auto found = self.engine->blocked(actor, proc, inbox);
             if (!found) return nb::none();
-            nb::list missing;
-            for (const auto& [id, other] : found->missing) {
-              missing.append(nb::make_tuple(id, other));
+            nb::list awaited;
+            for (const actor::Awaited& each : found->awaited) {
+              nb::list tokens;
+              for (actor::Token token : each.tokens) {
+                tokens.append(reinterpret_cast<std::uintptr_t>(token));
+              }
+              nb::list missing;
+              for (const auto& [id, other] : each.missing) {
+                missing.append(nb::make_tuple(id, other));
+              }
+              awaited.append(
+                  nb::make_tuple(each.inbox, each.rank, each.by_thread, tokens, missing));
             }
-            return nb::make_tuple(found->running, found->called, found->inbox, found->rank,
-                                  missing);
+            return nb::make_tuple(found->running, found->called, awaited);
           },
           "actor"_a, "proc"_a = 0, "inbox"_a = 0,
           nb::sig("def blocked(self, actor: int, proc: int = 0, inbox: int = 0) -> "
-                  "tuple[str, str, int, int, list[tuple[int, int]]] | None"),
-          "What holds up a call to `actor`, if its endpoint waits for the answers of one call.\n\n"
-          "(running endpoint, called endpoint, inbox it waits at, first rank that is missing there,\n"
-          "(process, actor) of every answer that is missing). `inbox` of process `proc` tells which\n"
-          "call; with 0 it is any.")
+                  "tuple[str, str, list[tuple[int, int, bool, list[int], "
+                  "list[tuple[int, int]]]]] | None"),
+          "What holds up a call to `actor`, if that actor waits for something.\n\n"
+          "(running endpoint, called endpoint, inboxes that the actor waits at: each with its id,\n"
+          "the first rank that is missing there, whether a thread is blocked for it, the `id()` of\n"
+          "the tokens that subscribed to it, and (process, actor) of every answer that is missing,\n"
+          "none where not all of a call are waited for). `inbox` of process `proc` tells which call\n"
+          "to `actor`; with 0 it is any.")
       .def("keep_board",
            [](PyEngine& self, int fd, std::size_t page) { self.engine->keep_board(fd, page); },
            "fd"_a, "page"_a,

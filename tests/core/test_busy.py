@@ -73,16 +73,18 @@ class Waiting:
         self.inbox = call(engine, actor, "run", 0)
         (*_, self.request) = worker.next(5)
         self.asked = call(engine, target, "step", actor)
-        self.asked.subscribe(worker, 1, "token")
+        self.token = object()
+        self.asked.subscribe(worker, 1, self.token)
+        self.awaits = (self.asked.id, 0, False, [id(self.token)], [(11, target)])
 
 
 def test_a_call_is_held_up_by_an_endpoint_that_waits_itself(engine, worker):
     one = Waiting(engine, worker, 5, 5)
     found = engine.blocked(5, 11, one.asked.id)
-    assert found == ("run", "step", one.asked.id, 0, [(11, 5)])
-    assert engine.blocked(5) == ("run", "", one.asked.id, 0, [(11, 5)])
+    assert found == ("run", "step", [one.awaits])
+    assert engine.blocked(5) == ("run", "", [one.awaits])
     assert engine.blocked(5, 11, 999) is None
-    one.asked.unsubscribe("token")
+    one.asked.unsubscribe(one.token)
     assert engine.blocked(5) is None
 
 
@@ -92,11 +94,23 @@ def test_an_endpoint_that_lets_the_next_message_begin_holds_nothing_up(engine, w
     assert engine.blocked(5) is None
 
 
-def test_an_endpoint_that_may_go_on_with_another_answer_holds_nothing_up(engine, worker):
+def test_all_that_an_actor_waits_for_is_told_with_who_waits(engine, worker):
     one = Waiting(engine, worker, 5, 5)
-    other = call(engine, 5, "step", 5)
-    other.subscribe(worker, 1, "other")
-    assert engine.blocked(5, 11, one.asked.id) is None
+    other, token = call(engine, 5, "step", 5), object()
+    other.subscribe(worker, 1, token)
+    _running, _called, awaited = engine.blocked(5, 11, one.asked.id)
+    assert sorted(awaited) == sorted([one.awaits, (other.id, 0, False, [id(token)], [(11, 5)])])
+
+
+def test_who_waits_for_one_of_several_answers_misses_nobody(engine, worker):
+    one = Waiting(engine, worker, 5, 5)
+    one.asked.unsubscribe(one.token)
+    both = engine.call(engine.targets([11, 11], [5, 5]), "step", b"", None, 5, b"", 0)
+    both.subscribe(worker, 1, one.token)
+    assert engine.blocked(5)[2] == [(both.id, 0, False, [id(one.token)], [])]
+    both.unsubscribe(one.token)
+    both.subscribe(worker, 2, one.token)
+    assert engine.blocked(5)[2] == [(both.id, 0, False, [id(one.token)], [(11, 5), (11, 5)])]
 
 
 def test_calls_that_actors_wait_for_are_reported_again_and_again(engine, worker):
@@ -113,5 +127,5 @@ def test_an_actor_that_waits_for_another_process_is_reported_with_it(engine, wor
     worker.next(5)
     asked = engine.call(engine.targets([22], [7]), "step", b"", None, 5, b"", 0)
     asked.subscribe(worker, 1, "token")
-    assert engine.blocked(5)[4] == [(22, 7)]
+    assert engine.blocked(5)[2][0][4] == [(22, 7)]
     theirs.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import time
@@ -139,6 +140,45 @@ class OpenRing(AsyncRing):
         return 1 + await self.next.around.call_one(steps - 1)
 
 
+async def awaited(call):
+    return await call
+
+
+class Gatherer(AsyncRing):
+    """Waits for several answers at once, in one of asyncio's ways."""
+
+    @endpoint
+    async def value(self):
+        return 1
+
+    @endpoint
+    async def slow(self):
+        await asyncio.sleep(2.5)
+        return 1
+
+    @endpoint
+    async def ask_back(self, other):
+        return await other.value.call_one()
+
+    @endpoint
+    async def both(self, way, own, others):
+        first, *rest = others
+        calls = [first.slow.call_one(), *(other.ask_back.call_one(own) for other in rest)]
+        if way == "gather":
+            return await asyncio.gather(*calls)
+        if way == "wait":
+            tasks = [asyncio.ensure_future(call) for call in calls]
+            done, _ = await asyncio.wait(tasks)
+            return [task.result() for task in done]
+        if way == "first":
+            tasks = [asyncio.ensure_future(call) for call in calls]
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            return [task.result() for task in done]
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(awaited(call)) for call in calls]
+        return [task.result() for task in tasks]
+
+
 def ring(cluster, kind, count):
     mesh = cluster(count)
     actors = mesh.spawn("ring", kind)
@@ -164,6 +204,26 @@ def test_endpoints_that_wait_for_each_other_in_a_circle_are_named(cluster, kind,
     assert cause.cycle == (f"{name}.around",) * count
     # The actors are free again.
     assert actors.slice(procs=0).around.call_one(0).get(T) == 0
+
+
+@pytest.mark.parametrize("way", ["gather", "wait", "group"])
+def test_circles_through_some_of_several_calls_that_are_awaited_at_once_are_named(cluster, way):
+    actors = cluster(4).spawn("gatherers", Gatherer)
+    own, *others = (actors.slice(procs=rank) for rank in range(4))
+    with pytest.raises(ActorError) as raised:
+        own.both.call_one(way, own, others).get(T)
+    circle = "Gatherer.ask_back → Gatherer.both → Gatherer.ask_back"
+    other = "Gatherer.both → Gatherer.ask_back → Gatherer.both"
+    assert f"deadlock: {circle}. " in str(raised.value) or f"deadlock: {other}. " in str(
+        raised.value
+    )
+    assert own.value.call_one().get(T) == 1
+
+
+def test_who_awaits_the_first_of_several_calls_is_no_deadlock(cluster):
+    actors = cluster(3).spawn("gatherers", Gatherer)
+    own, *others = (actors.slice(procs=rank) for rank in range(3))
+    assert own.both.call_one("first", own, others).get(T) == [1]
 
 
 def test_a_ring_that_is_not_closed_is_let_alone(cluster):

@@ -15,6 +15,22 @@ bool is_call(const Request& request, std::uint64_t proc, std::uint64_t inbox) {
   return request.reply_proc == proc && request.inbox == inbox;
 }
 
+Awaited awaited_at(const Inbox& inbox) {
+  Awaited found;
+  found.inbox = inbox.id;
+  found.by_thread = !inbox.waiters.empty();
+  for (const Subscription& one : inbox.subscriptions) found.tokens.push_back(one.token);
+  if (inbox.targets == nullptr || inbox.wanted < inbox.expected) return found;
+  const auto& targets = inbox.targets->list;
+  for (std::size_t rank = targets.size(); rank-- > 0;) {
+    if (inbox.answered[rank]) continue;
+    found.rank = static_cast<std::uint32_t>(rank);
+    found.missing.emplace_back(targets[rank].peer->id, targets[rank].actor);
+  }
+  std::ranges::reverse(found.missing);
+  return found;
+}
+
 }  // namespace
 
 std::vector<std::string> Engine::running(std::uint64_t actor) {
@@ -45,24 +61,10 @@ std::optional<Blocked> Engine::blocked(std::uint64_t actor, std::uint64_t proc,
     if (call == nullptr) return std::nullopt;
     found.called = call->endpoint;
   }
-  const Inbox* awaited = nullptr;
   for (const auto& [id, each] : inboxes_) {
-    if (each->sender != actor || !each->awaited()) continue;
-    // One of several answers may be enough for it to go on: nobody but it knows.
-    if (awaited != nullptr || each->targets == nullptr) return std::nullopt;
-    if (each->wanted < each->expected) return std::nullopt;
-    awaited = each.get();
+    if (each->sender == actor && each->awaited()) found.awaited.push_back(awaited_at(*each));
   }
-  if (awaited == nullptr) return std::nullopt;
-  found.inbox = awaited->id;
-  const auto& targets = awaited->targets->list;
-  for (std::size_t rank = targets.size(); rank-- > 0;) {
-    if (awaited->answered[rank]) continue;
-    found.rank = static_cast<std::uint32_t>(rank);
-    found.missing.emplace_back(targets[rank].peer->id, targets[rank].actor);
-  }
-  if (found.missing.empty()) return std::nullopt;
-  std::ranges::reverse(found.missing);
+  if (found.awaited.empty()) return std::nullopt;
   return found;
 }
 

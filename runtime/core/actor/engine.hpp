@@ -136,12 +136,20 @@ struct Message {
 };
 
 // An endpoint that holds its actor while it waits for answers of others, and for nothing else.
+struct Awaited {
+  std::uint64_t inbox = 0;
+  std::uint32_t rank = 0;  // the first that has not answered
+  bool by_thread = false;  // a thread is blocked for it
+  std::vector<Token> tokens;  // of those that subscribed to it
+  // Process and actor of each that has not answered; none where not all answers of a call are
+  // waited for.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;
+};
+
 struct Blocked {
   std::string running;
   std::string called;  // the endpoint that cannot begin, or is the one that waits
-  std::uint64_t inbox = 0;
-  std::uint32_t rank = 0;  // the first that has not answered
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;  // process and actor of each
+  std::vector<Awaited> awaited;
 };
 
 struct Limits {

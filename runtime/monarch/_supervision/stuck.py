@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from monarch._actor.cell import cells
 from monarch._actor.pickling import pack
-from monarch._supervision.waits import Circle, Wait, Waits, told
+from monarch._supervision.awaited import holder, needed
+from monarch._supervision.waits import Call, Circle, Wait, Waits, told
 from monarch.errors import DeadlockError
 
 TYPE_CHECKING = False
@@ -43,9 +44,21 @@ class Stuck:
         cell = cells.get(actor)
         if found is None or cell is None:
             return None
-        running, called, own, rank, missing = found
+        running, called, awaited = found
+        task = holder(cell)
+        if task is None:
+            # A plain endpoint: its thread waits for one call at a time. With more, they are those
+            # of threads that the program started, and one of the answers may be enough.
+            chosen = [one for one in awaited if one[2]]
+            chosen = chosen if len(chosen) == 1 else []
+        else:
+            tokens = needed(task)
+            chosen = [one for one in awaited if not tokens.isdisjoint(one[3])]
+        calls = [Call(own, missing, rank) for own, rank, _, _, missing in chosen if missing]
+        if not calls:
+            return None
         name = cell.cls.__qualname__
-        return Wait(own, f"{name}.{running}", f"{name}.{called}", missing, rank)
+        return Wait(f"{name}.{running}", f"{name}.{called}", calls)
 
     def _send(self, effects: Iterable[Probe | Circle]) -> None:
         for effect in effects:

@@ -2,10 +2,11 @@
 
 An endpoint that holds its actor and has waited long sends a probe along the call it waits for. An
 actor that cannot get on with that call, since it waits itself, passes the probe on along its own;
-any other drops it. A probe that comes home has gone round a circle. A circle is believed when a
-second probe, sent after the first had come home, finds the same waits: each of them then lasted
-all the time in between, so all held at once. The wait with the highest key in it is the one that is
-ended. A wait passes a probe of one round on once, however many ways lead to it.
+any other drops it. Who waits for all of several calls sends it along each. A probe that comes home
+has gone round a circle. A circle is believed when a second probe, sent after the first had come
+home, finds the same waits: each of them then lasted all the time in between, so all held at once.
+The wait with the highest key in it is the one that is ended. An actor passes what came from one
+home on once a round, however many ways lead to it.
 """
 
 from __future__ import annotations
@@ -16,30 +17,35 @@ if TYPE_CHECKING:
 
     Key = tuple[int, int, int]
 
-__all__ = ["Circle", "Hop", "Probe", "Wait", "Waits", "told"]
+__all__ = ["Call", "Circle", "Hop", "Probe", "Wait", "Waits", "told"]
 
 _LONGEST = 64
 _REMEMBERED = 1024
 
 
-class Wait:
-    """An endpoint that holds its actor while it waits at one inbox, and what it cannot begin."""
+class Call:
+    """A call that is waited for: its inbox, who has not answered, and the first such rank."""
 
-    __slots__ = ("called", "inbox", "missing", "rank", "running")
+    __slots__ = ("inbox", "missing", "rank")
 
-    def __init__(
-        self,
-        inbox: int,
-        running: str,
-        called: str,
-        missing: Sequence[tuple[int, int]],
-        rank: int = 0,
-    ) -> None:
+    def __init__(self, inbox: int, missing: Sequence[tuple[int, int]], rank: int = 0) -> None:
         self.inbox = inbox
-        self.running = running
-        self.called = called
         self.missing = missing
         self.rank = rank
+
+
+class Wait:
+    """An endpoint that holds its actor while it waits for all of some calls.
+
+    `called` is what its actor cannot begin meanwhile.
+    """
+
+    __slots__ = ("called", "calls", "running")
+
+    def __init__(self, running: str, called: str, calls: Sequence[Call]) -> None:
+        self.running = running
+        self.called = called
+        self.calls = calls
 
 
 class Hop:
@@ -95,7 +101,7 @@ class Waits:
     def __init__(self, proc: int, look: Callable[[int, int, int], Wait | None]) -> None:
         self._proc = proc
         self._look = look
-        self._rounds: dict[Key, int] = {}
+        self._rounds: dict[int, int] = {}
         self._seen: dict[tuple[Key, ...], int] = {}
         self._passed: dict[Key, int] = {}
 
@@ -113,30 +119,35 @@ class Waits:
         hops = (*before, Hop(last.proc, last.actor, last.inbox, last.running, wait.called))
         home = hops[0]
         if (home.proc, home.actor) != (self._proc, probe.actor):
-            if self._passed.get(home.key(), 0) >= probe.round:
+            way = (home.proc, home.actor, probe.actor)
+            if self._passed.get(way, 0) >= probe.round:
                 return []
-            _note(self._passed, home.key(), probe.round)
+            _note(self._passed, way, probe.round)
             return list(self._onward(probe.actor, wait, hops, probe.round))
         keys = tuple(hop.key() for hop in hops)
-        if home.inbox != wait.inbox or max(keys) != keys[0]:
+        call = next((one for one in wait.calls if one.inbox == home.inbox), None)
+        if call is None or max(keys) != keys[0]:
             return []
-        if self._seen.get(keys, probe.round) < probe.round:
-            return [Circle(wait.inbox, wait.rank, hops)]
-        _note(self._seen, keys, self._rounds.get(home.key(), probe.round))
-        return list(self._start(probe.actor, wait))
+        known = self._seen.get(keys)
+        if known is None:
+            _note(self._seen, keys, self._rounds.get(probe.actor, probe.round))
+            return list(self._start(probe.actor, wait))
+        # One of an earlier round was on its way already when the circle was seen.
+        return [] if probe.round <= known else [Circle(call.inbox, call.rank, hops)]
 
     def _start(self, actor: int, wait: Wait) -> list[Probe]:
-        key = (self._proc, actor, wait.inbox)
-        number = self._rounds.get(key, 0) + 1
-        _note(self._rounds, key, number)
+        number = self._rounds.get(actor, 0) + 1
+        _note(self._rounds, actor, number)
         return self._onward(actor, wait, (), number)
 
     def _onward(self, actor: int, wait: Wait, hops: tuple[Hop, ...], number: int) -> list[Probe]:
-        on = (*hops, Hop(self._proc, actor, wait.inbox, wait.running))
-        passed = {(hop.proc, hop.actor) for hop in on[1:]}
+        passed = {(hop.proc, hop.actor) for hop in hops[1:]}
+        if hops:
+            passed.add((self._proc, actor))
         return [
-            Probe(proc, other, on, number)
-            for proc, other in wait.missing
+            Probe(proc, other, (*hops, Hop(self._proc, actor, call.inbox, wait.running)), number)
+            for call in wait.calls
+            for proc, other in call.missing
             if (proc, other) not in passed
         ]
 

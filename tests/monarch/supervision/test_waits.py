@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import pickle
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from monarch._supervision.waits import Circle, Probe, Wait, Waits, told
+from monarch._supervision.waits import Call, Circle, Probe, Wait, Waits, told
 
 
 class Net:
@@ -33,7 +34,10 @@ class Net:
             if (proc, actor) not in self.edges:
                 return None
             inbox, missing = self.edges[proc, actor]
-            return Wait(inbox, f"A{proc}{actor}.run", f"A{proc}{actor}.step", missing)
+            # Those it waits for are called one by one, or the last two of them together.
+            groups = [[one] for one in missing[:-2]] + [missing[-2:]]
+            calls = [Call(100 * inbox + place, group) for place, group in enumerate(groups)]
+            return Wait(f"A{proc}{actor}.run", f"A{proc}{actor}.step", calls)
 
         return look
 
@@ -66,7 +70,7 @@ def test_two_that_wait_for_each_other_are_found_and_named():
     net.ask(B)
     net.settle()
     (circle,) = net.circles
-    assert circle.inbox == net.edges[B][0]
+    assert circle.inbox == 100 * net.edges[B][0]
     text, names = told(circle.hops)
     assert names == ("A21.run", "A11.run")
     assert text.startswith("deadlock: A21.run → A11.run → A21.run. A21.run waits for A11.step; ")
@@ -78,7 +82,44 @@ def test_an_actor_that_waits_for_itself_is_found():
     net.begin(A, A)
     net.ask(A)
     net.settle()
-    assert [circle.inbox for circle in net.circles] == [net.edges[A][0]]
+    assert [circle.inbox for circle in net.circles] == [100 * net.edges[A][0]]
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations([(1, 1), (2, 1), (2, 2), (3, 1)])))
+def test_a_circle_through_two_actors_of_one_process_is_found(order):
+    net = Net()
+    for who, missing in zip(order, (*order[1:], order[0]), strict=True):
+        net.begin(who, missing)
+    for who in order:
+        net.ask(who)
+    net.settle()
+    assert len(net.circles) == 1
+
+
+def test_circles_that_are_sought_at_the_same_time_do_not_keep_each_other_from_being_believed():
+    net = Net()
+    net.begin((5, 1), (1, 1), (2, 1), (3, 1))
+    for proc in (1, 2, 3):
+        net.begin((proc, 1), (5, 1))
+    for _ in range(3):  # also by itself, before the first answer is there
+        net.ask((5, 1))
+    steps = 0
+    while net.flying:
+        net.step()
+        steps += 1
+    assert {circle.inbox for circle in net.circles} == {100, 101}
+    assert steps < 100
+
+
+def test_a_circle_through_one_of_several_calls_ends_that_call():
+    net = Net()
+    net.begin(A, (9, 1), (9, 2), B, (9, 3))  # processes where nobody waits
+    net.begin(B, A)
+    for who in (A, B):
+        net.ask(who)
+    net.settle()
+    (circle,) = net.circles
+    assert circle.inbox == 100 * net.edges[B][0]
 
 
 def test_a_wait_that_ended_between_two_probes_is_no_deadlock():
