@@ -13,7 +13,7 @@ from monarch._proc import launch
 from monarch._proc.boards import Boards
 from monarch._proc.family import kill_descendants
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages
-from monarch._proc.spec import ExitReport, ProcSpec
+from monarch._proc.spec import ExitReport, ProcSpec, ended
 from monarch._proc.surroundings import modules, surroundings
 
 TYPE_CHECKING = False
@@ -129,6 +129,7 @@ class Spawner:
 
                 binding.check(spec.bind)
         pairs = _pairs(len(specs))
+        self._notice_end()
         with self._lock:
             messages = self._ready()
             if self._on_spawn is not None:
@@ -222,6 +223,15 @@ class Spawner:
 
     # the zygote
 
+    def _notice_end(self) -> None:
+        """Report a zygote that was killed now, so that another takes its place."""
+        fd = self.fileno()
+        if fd >= 0:
+            poll = select.poll()
+            poll.register(fd, 0)  # its end is told unasked
+            if poll.poll(0):
+                self.receive()
+
     def _ready(self) -> Messages:
         """The socket to a zygote that knows this process's present settings."""
         settings: dict[str, Any] = {}
@@ -275,7 +285,7 @@ class Spawner:
         end = time.monotonic() + 0.2
         while (status := _reap(zygote)) is None and time.monotonic() < end:
             time.sleep(0.001)
-        how = "ended" if not status else f"ended with wait status {status}"
+        how = f"{ended(status)}; another starts with the next process"
         calls: list[Callable[[], None]] = []
         kill_descendants(self._mark)
         for proc in list(self._live):

@@ -178,6 +178,16 @@ class ExitReport:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+def ended(status: int | None) -> str:
+    """What a wait status says in words; 0 also stands for one that is not known."""
+    import os  # noqa: PLC0415 - for a death only
+
+    code = os.waitstatus_to_exitcode(status or 0)
+    if code < 0:
+        return f"was killed by signal {signal_name(-code)}"
+    return f"ended with exit code {code}" if code else "ended"
+
+
 def signal_name(number: int) -> str:
     """A signal's name, as SIGKILL; its number where it has none."""
     import signal  # noqa: PLC0415 - costs a millisecond, needed for a death only

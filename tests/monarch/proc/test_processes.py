@@ -74,10 +74,22 @@ def test_the_death_of_the_zygote_is_the_death_of_its_processes(procs):
     kill(zygote, signal.SIGKILL)
     assert p.spawner.wait(ids, 30) == []
     assert {p.reports[id_].signal for id_ in ids} == {9}
-    assert f"zygote (pid {zygote})" in p.reports[ids[0]].reason
+    assert f"zygote (pid {zygote}) was killed by signal SIGKILL" in p.reports[ids[0]].reason
     assert until(lambda: not any(map(alive, pids)), 1)
     (id_,) = p.spawn()
     assert parent_of(ask(p, id_, "os.getpid()")) == p.spawner.zygote != zygote
+
+
+def test_a_zygote_that_was_killed_unnoticed_is_replaced_by_the_next_spawn(procs):
+    p = procs()
+    (first,) = p.spawn()
+    pid = ask(p, first, "os.getpid()")
+    zygote = p.spawner.zygote
+    kill(zygote, signal.SIGKILL)
+    assert until(lambda: not alive(pid), 10)  # by the death of its parent: that has come to its end
+    (id_,) = p.spawn()
+    assert parent_of(ask(p, id_, "os.getpid()")) == p.spawner.zygote != zygote
+    assert p.report(first).signal == 9
 
 
 def test_a_process_holds_no_descriptor_but_its_own(procs):
