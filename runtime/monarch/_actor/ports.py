@@ -49,7 +49,7 @@ class Port(Generic[R]):
         self._post(OK, data, buffers)
 
     def exception(self, exc: BaseException) -> None:
-        """Send an exception: receiving it raises an `ActorError` of it.
+        """Send an exception: receiving it raises it, or a `RemoteError` if it cannot be sent.
 
         Raises:
             TypeError: it is none.
@@ -59,7 +59,7 @@ class Port(Generic[R]):
             raise TypeError(f"exception() sends an exception, not {exc!r}; send() sends values")
         from monarch._actor.remote import dump_error  # noqa: PLC0415 - good calls do without
 
-        data, buffers = dump_error(exc)
+        data, buffers = dump_error(exc, itself=True)
         self._post(ERROR, data, buffers)
 
     def _post(self, status: int, data: bytes, buffers: list[Any] | None) -> None:

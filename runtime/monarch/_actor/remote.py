@@ -22,12 +22,16 @@ __all__ = [
 ]
 
 _OURS = __file__.rpartition("_actor")[0]
+_PICKLER = "/cloudpickle/"
 _DEPTH = 16
 _LONGEST_TEXT, _LONGEST_TRACEBACK = 16 << 10, 64 << 10  # characters
 
 
-def dump_error(error: BaseException) -> tuple[bytes, list[Any] | None]:
-    """An exception as bytes; one that cannot be pickled goes as its type, text and traceback."""
+def dump_error(error: BaseException, *, itself: bool = False) -> tuple[bytes, list[Any] | None]:
+    """An exception as bytes; one that cannot be pickled goes as its type, text and traceback.
+
+    With `itself` it is what the other side gets to raise, without an `ActorError` around it.
+    """
     name, text = describe(error)
     formatted = format_error(error)
     reason = ""
@@ -36,17 +40,19 @@ def dump_error(error: BaseException) -> tuple[bytes, list[Any] | None]:
         loads(whole)  # many exceptions pickle, and then cannot be made again
     except Exception as refused:  # noqa: BLE001 - whatever it is, the rest is sent
         whole, reason = b"", ": ".join(describe(refused))
-    return dumps((whole, name, text, formatted, reason))
+    return dumps((whole, name, text, formatted, reason, itself))
 
 
-def load_error(data: Any, buffers: list[Any] | None, title: str, rank: int) -> ActorError:
+def load_error(data: Any, buffers: list[Any] | None, title: str, rank: int) -> BaseException:
     """The error that a caller gets for what `dump_error` sent."""
-    whole, name, text, formatted, reason = loads(data, buffers)
+    whole, name, text, formatted, reason, itself = loads(data, buffers)
     exception: BaseException
     try:
         exception = loads(whole) if whole else RemoteError(name, text, reason)
     except Exception as refused:  # noqa: BLE001 - whatever it is, the rest is there
         exception = RemoteError(name, text, ": ".join(describe(refused)))
+    if itself:
+        return exception
     where = f"{title}: rank {rank}" if rank >= 0 else title
     return ActorError(exception, f"{where} raised {name}: {text}".rstrip(": "), formatted)
 
@@ -102,11 +108,15 @@ def format_error(error: BaseException) -> str:
 
 
 def user_frames(tb: TracebackType | None) -> Any:
-    """The frames of a traceback that are not the runtime's; there may be none."""
+    """The frames of a traceback that are not the runtime's or its pickler's; there may be none."""
     import traceback  # noqa: PLC0415 - heavy, and good calls do without
 
     frames = traceback.extract_tb(tb)
-    return [frame for frame in frames if not frame.filename.startswith(_OURS)]
+    return [
+        frame
+        for frame in frames
+        if not frame.filename.startswith(_OURS) and _PICKLER not in frame.filename
+    ]
 
 
 def _last_lines(traceback: Any, error: BaseException) -> list[str]:

@@ -12,7 +12,7 @@ from monarch._actor.actor import Actor
 from monarch._actor.decorators import concurrent_endpoint, endpoint
 from monarch._actor.fold import Accumulator, send
 from monarch._actor.ports import Channel, Port
-from monarch.errors import ActorError, SupervisionError
+from monarch.errors import SupervisionError
 from tests.monarch.actor.rig import process, spawn
 
 
@@ -86,7 +86,7 @@ def test_a_wait_that_timed_out_takes_no_message():
 def test_an_exception_that_was_sent_is_raised_by_the_receiver(procs):
     port, receiver = Channel.open()
     spawn(Worker, procs=procs).complain.broadcast(port)
-    with pytest.raises(ActorError, match="ValueError: beep"):
+    with pytest.raises(ValueError, match="beep"):
         receiver.recv().get(timeout=20)
 
 
@@ -122,7 +122,7 @@ def test_an_explicit_port_answers_after_its_endpoint_has_returned(procs):
     futures = [actor.keep.call_one() for _ in range(3)]
     assert actor.give_all.call_one("now").get(timeout=20) == 3
     assert [future.get(timeout=20) for future in futures] == ["now"] * 3
-    with pytest.raises(ActorError, match="KeyError"):
+    with pytest.raises(KeyError, match="no"):
         actor.refuse.call_one().get(timeout=20)
 
 
