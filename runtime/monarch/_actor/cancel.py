@@ -8,7 +8,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from monarch._core import Request
 
-__all__ = ["Interrupted", "Slot", "cancel", "catch_signal", "leave", "slots"]
+__all__ = ["Interrupted", "Slot", "cancel", "catch_signal", "interrupt", "leave", "slots"]
 
 _SIGURG = 23
 """Ignored by default, so that one that comes late does nothing."""
@@ -85,7 +85,7 @@ def cancel(request: Request) -> None:
     for slot in slots:
         running = slot.running
         if running is not None and _key(running) == wanted:
-            _interrupt(slot, running)
+            interrupt(slot, running)
             return
 
 
@@ -94,7 +94,8 @@ def _key(request: Request) -> tuple[int, ...]:
     return request.reply_proc, request.reply_inbox, request.rank, request.actor
 
 
-def _interrupt(slot: Slot, request: Request) -> None:
+def interrupt(slot: Slot, request: Request) -> None:
+    """Raise `Interrupted` in the thread of a slot, if this request still runs there."""
     if slot.signalled:
         # The handler runs in that thread itself, and looks whether the call still runs. A signal
         # also ends a system call that waits.
@@ -122,12 +123,12 @@ def catch_signal(slot: Slot) -> None:
         return
     import _signal  # noqa: PLC0415 - without the enumerations of `signal`
 
-    def interrupt(_number: int, _frame: object) -> None:
+    def handle(_number: int, _frame: object) -> None:
         aimed, slot.aimed = slot.aimed, None
         if aimed is not None and slot.running is aimed:
             raise Interrupted
 
-    _signal.signal(_SIGURG, interrupt)
+    _signal.signal(_SIGURG, handle)
     slot.signalled = True
 
 

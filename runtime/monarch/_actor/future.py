@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from _thread import RLock, allocate_lock, get_ident
 from math import inf
+from time import monotonic
 
 from monarch._actor.generic import Generic, R, R_co
 from monarch._actor.waiting import arrive, block
@@ -186,13 +187,23 @@ class Done(Future[R]):
 
 
 class Pending(Future[R]):
-    """A future of one inbox: `settle(inbox)` gives the value once `count` replies are there."""
+    """A future of one inbox: `settle(inbox)` gives the value once `count` replies are there.
 
-    __slots__ = ("_count", "_inbox", "_settle", "_what")
+    With a `limit`, its error is a `TimeoutError` if they are not there in so many seconds.
+    """
+
+    __slots__ = ("_count", "_end", "_inbox", "_limit", "_settle", "_what")
 
     def __init__(
-        self, inbox: Inbox, count: int, settle: Callable[[Inbox], R], what: str = "a reply"
+        self,
+        inbox: Inbox,
+        count: int,
+        settle: Callable[[Inbox], R],
+        what: str = "a reply",
+        limit: float | None = None,
     ) -> None:
+        self._limit = limit
+        self._end = None if limit is None else monotonic() + limit
         self._state = PENDING
         self._inbox: Inbox | None = inbox
         self._count = count
@@ -213,6 +224,15 @@ class Pending(Future[R]):
             except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
                 self._fail(error)
             self._inbox = self._settle = None
+
+    def _due(self) -> float | None:
+        return self._end
+
+    def _expire(self) -> None:
+        with settling:
+            if not self._state:
+                self._fail(TimeoutError(self._late(self._limit or 0.0)))
+                self._inbox = self._settle = None
 
     def _title(self) -> str:
         return self._what

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from monarch._actor.cancel import Interrupted
 from monarch._actor.cell import Cell, cells
+from monarch._actor.cleanup import clean_up
 from monarch._actor.hooks import hooks
 from monarch._actor.pickling import dumps, loads, outline, pack
 from monarch._actor.replies import CANCELLED, ERROR, FAILED, OK
@@ -226,12 +227,6 @@ def stopped(cell: Cell, reason: str) -> bytes:
     cell.ended = f"it was stopped{f': {reason}' if reason else ''}"
     text = f"actor {cell.name!r} takes no calls: {cell.ended}"
     return pack(SupervisionError(text, None, (cell.rank,)))
-
-
-def clean_up(cell: Cell, error: BaseException | None) -> Any:
-    """Run the actor's `__cleanup__`; gives a coroutine where that is async."""
-    method = getattr(cell.instance, "__cleanup__", None)
-    return None if method is None else method(error)
 
 
 def closed(cell: Cell, payload: bytes) -> None:

@@ -16,6 +16,7 @@ from time import monotonic
 from monarch._actor import lifecycle
 from monarch._actor.cancel import Interrupted, Slot, catch_signal
 from monarch._actor.cell import cells
+from monarch._actor.cleanup import clean_up
 from monarch._actor.current import current
 from monarch._actor.pickling import loads
 from monarch._actor.replies import CANCELLED
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["ActorLoop", "run_loop"]
 
 _LAST_WORDS_S = 0.5
+_LOOP_RUNS = ("asyncio.run() cannot be called from a", "This event loop is", "Cannot run the event")
 
 
 class ActorLoop(asyncio.SelectorEventLoop):
@@ -205,7 +207,7 @@ class _Server:
         if others:
             await asyncio.wait(others)
         try:
-            cleaning = lifecycle.clean_up(cell, error)
+            cleaning = clean_up(cell, error)
             if cleaning is not None and hasattr(cleaning, "__await__"):
                 await cleaning
         except Exception as later:
@@ -217,6 +219,11 @@ class _Server:
 
     def _raised(self, cell: Cell, name: str, request: Request, error: BaseException) -> None:
         """A plain endpoint raised, or the arguments of an async one do not fit."""
+        if type(error) is RuntimeError and str(error).startswith(_LOOP_RUNS):
+            error.add_note(
+                f"{cell.cls.__qualname__} has async endpoints, so {name!r} runs on their loop too: "
+                "make it `async def`, and `await` there"
+            )
         if isinstance(error, Interrupted):
             lifecycle.raised(cell, name, request, error)
         elif not lifecycle.tell(request, error):

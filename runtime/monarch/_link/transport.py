@@ -15,6 +15,7 @@ KINDS = (
     "metatls",
     "metatls-hostname",
     "metaquic",
+    "metaquic-hostname",
     "quic",
     "tcp",
     "tcp-hostname",

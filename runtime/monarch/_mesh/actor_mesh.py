@@ -3,6 +3,7 @@
 # ruff: noqa: SLF001 - meshes of the same class
 from __future__ import annotations
 
+from monarch import config
 from monarch._actor.actor import reserve
 from monarch._actor.current import sender
 from monarch._actor.future import Pending
@@ -62,7 +63,8 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
 
         Later calls are refused with `SupervisionError`. Ranks that are lost are passed over, and
         stopping twice is no error. Where a `__cleanup__` raises, its actor has ended all the same,
-        and waiting for the stop raises that `ActorError`.
+        and waiting for the stop raises that `ActorError`. Where an actor has not ended within the
+        setting `stop_actor_timeout`, waiting raises `TimeoutError`; the actor ends when it can.
 
         Args:
             reason: what later calls are told.
@@ -74,7 +76,8 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         data = pack(reason)
         inbox = route.engine.call(route.targets, "", data, None, sender(), route.extent, _STOP)
         route.stale = True
-        return Pending(inbox, route.count, self._gone, f"{self._title()} to stop")
+        limit: float = config.value("stop_actor_timeout")
+        return Pending(inbox, route.count, self._gone, f"{self._title()} to stop", limit)
 
     def _gone(self, inbox: Inbox) -> None:
         """All have ended, and so has one that is lost or was stopped before."""

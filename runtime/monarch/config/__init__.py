@@ -44,7 +44,8 @@ __all__ = [
 _TRANSPORTS = (
     *("unix", "ipc", "local", "tcp", "tls", "metatls", "metatls-hostname"),
     *("Unix", "Local", "TcpWithLocalhost", "TcpWithHostname", "Tls"),
-    *("MetaTlsWithHostname", "MetaTlsWithIpV6"),
+    *("MetaTlsWithHostname", "MetaTlsWithIpV6", "Quic"),
+    *("MetaQuicWithHostname", "MetaQuicWithIpV6"),
 )
 _SCHEMES = ("ipc://", "tcp://", "tls://", "metatls://", "inproc://")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 
 import pytest
@@ -44,6 +45,14 @@ class Counter(Actor):
     async def fail_later(self, text: str) -> None:
         raise ValueError(text)
 
+    @endpoint
+    def run_a_loop(self) -> None:
+        nothing = asyncio.sleep(0)
+        try:
+            asyncio.run(nothing)
+        finally:
+            nothing.close()
+
     def hidden(self, by: int) -> int:
         return self.value * by
 
@@ -75,6 +84,16 @@ def test_plain_and_async_endpoints_live_in_one_class(procs):
     counter = spawn(Counter, procs=procs)
     assert counter.increment_later.call_one(3).get(timeout=20) == 3
     assert counter.increment.call_one(3).get(timeout=20) == 6
+
+
+def test_a_plain_endpoint_that_cannot_run_a_loop_of_its_own_is_told_why(procs):
+    with pytest.raises(ActorError) as caught:
+        spawn(Counter, procs=procs).run_a_loop.call_one().get(timeout=20)
+    assert isinstance(caught.value.exception, RuntimeError)
+    text = (
+        "Counter has async endpoints, so 'run_a_loop' runs on their loop too: make it `async def`"
+    )
+    assert text in str(caught.value)
 
 
 @pytest.mark.promise("R01")
