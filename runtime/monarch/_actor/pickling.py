@@ -102,6 +102,9 @@ class _Unknown:
     def __init__(self, *_args: object, **_kwargs: object) -> None:
         """Take what the class would."""
 
+    def __call__(self, *_args: object, **_kwargs: object) -> _Unknown:
+        return self
+
     def __setstate__(self, _state: object) -> None:
         """Drop it."""
 
