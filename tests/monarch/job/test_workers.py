@@ -417,6 +417,29 @@ def test_attach_links_a_program_to_another(worker, address):
     assert program.communicate(timeout=60)[0] == "True\n"
 
 
+_GATEWAY = """
+import sys
+from monarch.actor import Actor, attach, attach_to_workers, current_rank, endpoint
+attach(sys.argv[1])
+class Who(Actor):
+    @endpoint
+    def rank(self):
+        return current_rank().rank
+hosts = attach_to_workers(ca="trust_all_connections", workers=sys.argv[2:])
+procs = hosts.spawn_procs(per_host={"gpus": 2})
+print(list(procs.spawn("who", Who).rank.call().get(60).values()))
+hosts.shutdown().get(60)
+"""
+
+
+def test_a_program_attaches_to_one_host_and_uses_the_others(worker, address):
+    addresses = [f"{address}-{name}" for name in ("gateway", "a", "b")]
+    for one in addresses:
+        worker(at=one)
+    program = start(_GATEWAY, *addresses)
+    assert program.communicate(timeout=60)[0] == "[0, 1, 2, 3]\n"
+
+
 def test_a_lost_process_is_replaced_on_its_worker(worker, address, failures):
     program = worker()
     procs, pids = pids_on(attached(address), 2)
