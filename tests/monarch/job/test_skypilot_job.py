@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import socket
 import sys
 import threading
 import time
@@ -225,6 +227,22 @@ def fails(clouds, made, match, seconds=30):
 def test_a_quota_that_is_exceeded_leaves_nothing(clouds, job):
     clouds.tell("fail", c_1="Failed to acquire resources in all zones: quota exceeded")
     fails(clouds, job({"hosts": 2}), "cannot launch c-1: ResourcesUnavailableError: .* quota exc")
+
+
+def test_a_launch_that_is_ended_while_it_waits(clouds, job):
+    clouds.tell("held", c_1="Launching")
+    made = job({"hosts": 2})
+    made.apply()
+    threading.Timer(1.0, shutil.rmtree, [clouds.folder / "c-1"]).start()
+    fails(clouds, made, "cannot launch c-1: .*it was cancelled")
+
+
+def test_a_port_that_is_taken_is_told(clouds, job):
+    with socket.socket() as taken:
+        taken.bind(("127.8.1.1", 0))
+        taken.listen()
+        made = job({"hosts": 1}, monarch_port=taken.getsockname()[1])
+        fails(clouds, made, r"(?s)program of c-0 has ended: FAILED.*cannot listen on .*in use")
 
 
 def test_a_program_that_does_not_start_is_told_with_its_last_words(clouds, job):

@@ -146,7 +146,7 @@ def test_what_is_waited_for_is_said(job, tmp_path, capfd):
 
 def test_hosts_that_do_not_come_in_time(job, tmp_path):
     slow = tmp_path / "python"
-    slow.write_text("#!/bin/sh\nexec sleep 600\n")
+    slow.write_text("#!/bin/sh\nexec sleep 5\n")
     slow.chmod(0o755)
     made = job({"hosts": ["a"]}, python_exe=str(slow), job_start_timeout=1.5)
     fails(made, r"host a does not serve after \d", 20)

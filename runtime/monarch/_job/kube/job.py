@@ -165,13 +165,18 @@ class KubernetesJob(JobTrait):
                 found = self._look(api)
         except JobError:
             return False
-        return self._wanted() <= set(found) and not any(one.lost for one in found.values())
+        return set(self._wanted()) <= set(found) and not any(one.lost for one in found.values())
 
     def _asked(self) -> tuple[Any, ...]:
         return self._namespace, self._kubeconfig, self._meshes, self._forwarded
 
-    def _wanted(self) -> set[tuple[str, int]]:
-        return {(name, r) for name, mesh in self._meshes.items() for r in range(mesh.replicas)}
+    def _wanted(self) -> dict[tuple[str, int], str]:
+        """All hosts, each with the name of its pod, which is empty where others make that."""
+        return {
+            (name, rank): self._title(name, rank) if mesh.provisioned and not mesh.indexed else ""
+            for name, mesh in self._meshes.items()
+            for rank in range(mesh.replicas)
+        }
 
     def _create(self, client_script: str | None) -> None:
         if client_script is not None:
@@ -300,7 +305,9 @@ class KubernetesJob(JobTrait):
                 found = self._look(api)
                 return {key: found[key]} if key in found and found[key].name not in old else {}
 
-            found = waiting.wait(look, self._pause(api, name), {key}, self._timeout)
+            found = waiting.wait(
+                look, self._pause(api, name), {key: self._wanted()[key]}, self._timeout
+            )
         return self._attach(name, {key[1]: found[key]})._refs()[0]
 
     def _kill(self) -> None:

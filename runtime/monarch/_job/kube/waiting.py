@@ -71,12 +71,13 @@ def read(manifest: Mapping[str, Any]) -> Pod:
 def wait(
     look: Callable[[], dict[tuple[str, int], Pod]],
     pause_for: Callable[[float], None],
-    wanted: set[tuple[str, int]],
+    wanted: Mapping[tuple[str, int], str],
     seconds: float | None,
 ) -> dict[tuple[str, int], Pod]:
     """The pods by mesh and rank, once all are ready.
 
-    `pause_for` waits until something may have changed, at most so many seconds.
+    `pause_for` waits until something may have changed, at most so many seconds. `wanted` has the
+    names of pods that were made, so that one that is twice not there was removed; empty else.
 
     Raises:
         JobError: one has ended, can never start, or they are not ready after `seconds`.
@@ -84,6 +85,7 @@ def wait(
     """
     until = None if seconds is None else time.monotonic() + seconds
     pause = _FIRST
+    absent: Counter[tuple[str, int]] = Counter()
     with Waiting() as progress:
         while True:
             trouble, found = "", {}
@@ -93,7 +95,11 @@ def wait(
                 trouble = str(error)
             else:
                 _check(found)
-                if all(found[key].ready for key in wanted if key in found) and wanted <= set(found):
+                absent = Counter({key: absent[key] + 1 for key in wanted if key not in found})
+                for key, times in absent.items():
+                    if wanted[key] and times > 1:
+                        raise JobError(f"pod {wanted[key]} has ended: it was removed")
+                if not absent and all(found[key].ready for key in wanted):
                     return found
             text = trouble or _text(found, wanted)
             progress.say(text)
@@ -113,7 +119,9 @@ def _check(found: Mapping[tuple[str, int], Pod]) -> None:
             raise JobError(f"pod {pod.name} cannot start: {pod.never}")
 
 
-def _missing(found: Mapping[tuple[str, int], Pod], wanted: set[tuple[str, int]]) -> list[str]:
+def _missing(
+    found: Mapping[tuple[str, int], Pod], wanted: Mapping[tuple[str, int], str]
+) -> list[str]:
     return [
         found[key].name if key in found else f"{key[0]} {key[1]}"
         for key in sorted(wanted)
@@ -121,7 +129,7 @@ def _missing(found: Mapping[tuple[str, int], Pod], wanted: set[tuple[str, int]])
     ]
 
 
-def _text(found: Mapping[tuple[str, int], Pod], wanted: set[tuple[str, int]]) -> str:
+def _text(found: Mapping[tuple[str, int], Pod], wanted: Mapping[tuple[str, int], str]) -> str:
     """What is waited for and why, in one line."""
     why: Counter[str] = Counter()
     for key in wanted:

@@ -22,7 +22,7 @@ from monarch._job.sky.host import node_id
 from monarch._job.sky.task import task, yaml
 from monarch._job.sky.waiting import Host
 from monarch._link import secret as secrets
-from monarch.errors import JobError, SecretError
+from monarch.errors import JobError, LinkError, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -230,18 +230,13 @@ class SkyPilotJob(JobTrait):
     def _state(self) -> JobState:
         try:
             self._share()
-            ips = self._wait(self._hosts)
-        except JobError as error:
+            meshes = self._reached(self._hosts)
+        except (JobError, LinkError) as error:
             if not self._complete:
                 self._give_up(error)
             raise
         self._complete = True
-        found, first = {}, 0
-        for name, count in self._meshes.items():
-            ranks = range(first, first + count)
-            found[name] = self._attach(name, {rank: ips[rank] for rank in ranks})
-            first += count
-        return JobState(found)
+        return JobState(meshes)
 
     def _there(self) -> Path:
         if self._folder is None:
@@ -260,15 +255,23 @@ class SkyPilotJob(JobTrait):
         except SecretError as error:
             raise JobError(f"the job's secret cannot be had: {error}") from None
 
-    def _wait(self, hosts: Mapping[int, Host]) -> dict[int, str]:
+    def _reached(self, hosts: Mapping[int, Host]) -> dict[str, HostMesh]:
+        """The meshes of these hosts, once there are links to all of them."""
         title = f"SkyPilot job {self._name}"
-        return waiting.wait(self._sky, hosts, self._port, self._job_start_timeout, title)
-
-    def _attach(self, name: str, ips: Mapping[int, str]) -> HostMesh:
-        hosts = [(_address(ip, self._port), self._node(rank)) for rank, ip in ips.items()]
-        mesh = self._attached.attach(name, hosts)
-        self._attached.lease(mesh)
-        return mesh
+        ips = waiting.wait(self._sky, hosts, self._job_start_timeout, title)
+        found: dict[str, HostMesh] = {}
+        refs: dict[int, HostRef] = {}
+        first = 0
+        for name, count in self._meshes.items():
+            ranks = [rank for rank in range(first, first + count) if rank in hosts]
+            first += count
+            if ranks:
+                addresses = [(_address(ips[rank], self._port), self._node(rank)) for rank in ranks]
+                found[name] = self._attached.attach(name, addresses)
+                self._attached.lease(found[name])
+                refs |= zip(ranks, found[name]._refs(), strict=True)
+        waiting.reach(self._sky, hosts, refs, title)
+        return found
 
     def _node(self, rank: int) -> str:
         host = self._hosts[rank]
@@ -298,15 +301,8 @@ class SkyPilotJob(JobTrait):
         self._hosts[rank] = new
         with contextlib.suppress(JobError):  # the end of the job tries again, and says why
             self._end([old.cluster], [old.request])
-        ips = self._wait({rank: new})
-        return self._attach(self._mesh_of(rank), ips)._refs()[0]
-
-    def _mesh_of(self, rank: int) -> str:
-        for name, count in self._meshes.items():
-            if rank < count:
-                return name
-            rank -= count
-        raise AssertionError(rank)
+        (mesh,) = self._reached({rank: new}).values()
+        return mesh._refs()[0]
 
     def _keep(self) -> None:
         atexit.unregister(self._at_exit)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import socket
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from queue import Empty, SimpleQueue
+from typing import TYPE_CHECKING, Any
 
 from monarch._job.progress import Waiting
 from monarch._job.sky.client import NotAnsweredError
 from monarch.errors import JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from monarch._job.sky.client import Client
+    from monarch.errors import LinkError
 
 _FIRST, _LONGEST, _GROWTH = 0.5, 10.0, 1.4  # seconds between two looks
-_PROBE = 1.0  # seconds for a host to take a connection
 _LINES = 15  # of a program's output that an error shows
 _FAILED = frozenset({"FAILED", "FAILED_SETUP", "FAILED_DRIVER", "CANCELLED", "SUCCEEDED"})
 _DOING = {
     "INIT": "its program being started",
     "PENDING": "its program waiting for resources",
     "SETTING_UP": "running setup_commands",
-    "RUNNING": "starting",
 }
 
 
@@ -51,9 +51,9 @@ class Host:
 
 
 def wait(
-    sky: Client, hosts: Mapping[int, Host], port: int, seconds: float | None, title: str
+    sky: Client, hosts: Mapping[int, Host], seconds: float | None, title: str
 ) -> dict[int, str]:
-    """The IP addresses at which the hosts serve, by rank; waits until all do.
+    """The IP addresses of the hosts, by rank; waits until the programs of all run.
 
     Raises:
         JobError: a host cannot be had or has ended, or they are not there after `seconds`.
@@ -66,7 +66,7 @@ def wait(
         while True:
             text = f"{title}: {len(found)} of {len(hosts)} hosts ready"
             try:
-                waits = _step(sky, hosts, port, found)
+                waits = _step(sky, hosts, found)
             except NotAnsweredError as error:
                 text += f"; {error}"
             if len(found) == len(hosts):
@@ -84,6 +84,37 @@ def wait(
             pause = min(pause * _GROWTH, _LONGEST)
 
 
+def reach(sky: Client, hosts: Mapping[int, Host], refs: Mapping[int, Any], title: str) -> None:
+    """Wait until there are links to the hosts.
+
+    Raises:
+        JobError: the program of one has ended.
+        LinkError: there is no link to one as long as the setting mesh_attach_config_timeout says.
+
+    """
+    ended: SimpleQueue[tuple[int, LinkError | None]] = SimpleQueue()
+
+    def note(rank: int, error: LinkError | None) -> None:
+        ended.put((rank, error))
+
+    for rank, ref in refs.items():
+        ref.then(partial(note, rank))
+    left, looked = dict(hosts), time.monotonic()
+    with Waiting() as progress:
+        while left:
+            progress.say(f"{title}: {len(hosts) - len(left)} of {len(hosts)} hosts reached")
+            error = None
+            with contextlib.suppress(Empty):
+                rank, error = ended.get(timeout=_FIRST)
+                if error is None:
+                    del left[rank]
+            if error is not None or time.monotonic() - looked > _LONGEST / 2:
+                _check(sky, left.values())
+                looked = time.monotonic()
+            if error is not None:
+                raise error
+
+
 def alive(sky: Client, hosts: Mapping[int, Host]) -> bool:
     """Whether all clusters are up, or on their way, and the programs of their hosts run."""
     names = sorted({host.cluster for host in hosts.values()})
@@ -94,10 +125,23 @@ def alive(sky: Client, hosts: Mapping[int, Host]) -> bool:
     return not _FAILED & set(sky.ask("programs", names=up).values())
 
 
-def _step(
-    sky: Client, hosts: Mapping[int, Host], port: int, found: dict[int, str]
-) -> dict[int, str]:
-    """Look once: hosts that serve are added to `found`; what the others wait for."""
+def _check(sky: Client, hosts: Iterable[Host]) -> None:
+    """See that the programs of these hosts have not ended."""
+    with contextlib.suppress(NotAnsweredError):
+        names = sorted({host.cluster for host in hosts})
+        for cluster, state in sky.ask("programs", names=names).items():
+            if state in _FAILED:
+                raise _obituary(sky, cluster, state)
+
+
+def _obituary(sky: Client, cluster: str, state: str) -> JobError:
+    said = sky.ask("tail", cluster=cluster, lines=_LINES).strip()
+    words = f"; its last output:\n{said}" if said else ""
+    return JobError(f"the program of {cluster} has ended: {state}{words}")
+
+
+def _step(sky: Client, hosts: Mapping[int, Host], found: dict[int, str]) -> dict[int, str]:
+    """Look once: hosts whose programs run are added to `found`; what the others wait for."""
     missing = {rank: host for rank, host in hosts.items() if rank not in found}
     requests = sky.ask("requests", ids=sorted({host.request for host in missing.values()}))
     waits: dict[int, str] = {}
@@ -122,19 +166,10 @@ def _step(
     for rank, host in launched.items():
         state = programs.get(host.cluster, "")
         if state in _FAILED:
-            said = sky.ask("tail", cluster=host.cluster, lines=_LINES).strip()
-            words = f"; its last output:\n{said}" if said else ""
-            raise JobError(f"the program of {host.cluster} has ended: {state}{words}")
+            raise _obituary(sky, host.cluster, state)
         ips = clusters[host.cluster]["ips"]
-        if state == "RUNNING" and host.index < len(ips) and _serves(ips[host.index][0], port):
+        if state == "RUNNING" and host.index < len(ips):
             found[rank] = ips[host.index][0]
         else:
             waits[rank] = _DOING.get(state) or clusters[host.cluster]["why"] or "starting"
     return waits
-
-
-def _serves(ip: str, port: int) -> bool:
-    with contextlib.suppress(OSError):
-        socket.create_connection((ip, port), _PROBE).close()
-        return True
-    return False
