@@ -151,6 +151,17 @@ def test_replies_of_a_message_go_to_the_port_that_is_given(child):
         send(mesh.square, (), {}, port)
 
 
+def test_what_is_no_endpoint_no_port_or_no_function_is_refused(child):
+    actor = spawn(Worker, procs=[child])
+    for wrong in (lambda: Accumulator(3, 0, max), lambda: send(actor, (), {})):
+        with pytest.raises(TypeError, match="takes an endpoint first"):
+            wrong()
+    with pytest.raises(TypeError, match="combine takes two values"):
+        Accumulator(actor.square, 0, 7)
+    with pytest.raises(TypeError, match="port is a Port"):
+        send(actor.square, (3,), {}, 7)
+
+
 def test_results_are_folded_as_they_come(child):
     mesh = spawn(Worker, procs=[process().id, child, child])
     assert Accumulator(mesh.square, 100, operator.add).accumulate(3).get(timeout=20) == 127
