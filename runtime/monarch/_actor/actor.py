@@ -60,8 +60,8 @@ class Actor(_Spawned):
 
     - `__supervise__(failure) -> bool`: a mesh that it spawned failed; a true value says that the
       failure is dealt with, a false one hands it to the owner of this actor;
-    - `__cleanup__(exception | None)`: called once when it ends, with what made it fail; given up after
-      the setting `cleanup_timeout`;
+    - `__cleanup__(exception | None)`: called once when it ends, with what made it fail; it is given
+      up after the setting `cleanup_timeout`;
     - `_handle_undeliverable_message(message) -> bool`: a message that it sent came back.
 
     Raises:

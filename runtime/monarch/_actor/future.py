@@ -47,6 +47,7 @@ class Future(Generic[R_co]):
     _error: BaseException
     _state: int
     _value: R_co
+    _strict = True  # its time is over also for who gives more
 
     def __init__(self) -> None:
         raise TypeError("a Future comes from a call: write actor.endpoint.call_one(...)")
@@ -189,8 +190,11 @@ class Done(Future[R]):
 class Pending(Future[R]):
     """A future of one inbox: `settle(inbox)` gives the value once `count` replies are there.
 
-    With a `limit`, its error is a `TimeoutError` if they are not there in so many seconds.
+    With a `limit`, its error is a `TimeoutError` if they are not there in so many seconds, where
+    whoever waits gives no time of his own.
     """
+
+    _strict = False
 
     __slots__ = ("_count", "_end", "_inbox", "_limit", "_settle", "_what")
 

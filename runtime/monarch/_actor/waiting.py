@@ -43,6 +43,8 @@ def block(future: Future[Any], timeout: float | None) -> None:
         _allow_blocking(loop, future)
     end = None if timeout is None else monotonic() + timeout
     due = future._due()
+    if end is not None and not future._strict:
+        due = None
     if due is not None and (end is None or due < end):
         end = due
     while not future._state:

@@ -64,7 +64,8 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
         Later calls are refused with `SupervisionError`. Ranks that are lost are passed over, and
         stopping twice is no error. Where a `__cleanup__` raises, its actor has ended all the same,
         and waiting for the stop raises that `ActorError`. Where an actor has not ended within the
-        setting `stop_actor_timeout`, waiting raises `TimeoutError`; the actor ends when it can.
+        setting `stop_actor_timeout`, waiting without a timeout raises `TimeoutError`; the actor
+        ends when it can.
 
         Args:
             reason: what later calls are told.

@@ -7,6 +7,8 @@ from typing import Any, ClassVar
 
 from monarch.actor import (
     Actor,
+    Channel,
+    Port,
     context,
     current_rank,
     endpoint,
@@ -49,6 +51,13 @@ class Where(Actor):
     @endpoint
     def pid(self) -> int:
         return os.getpid()
+
+    @endpoint
+    def receive(self, receiver_of: Port[Port[int]]) -> int:
+        """Wait for a number by a port of its own, which is sent to who asks for it."""
+        port, receiver = Channel.open()
+        receiver_of.send(port)
+        return receiver.recv().get()
 
     @endpoint
     def variable(self, name: str) -> str | None:

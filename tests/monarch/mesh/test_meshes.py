@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from monarch.actor import ProcMesh, ValueMesh, this_host, this_proc
+from monarch import config
+from monarch.actor import Channel, ProcMesh, ValueMesh, this_host, this_proc
 from monarch.errors import ActorError, SupervisionError
 from monarch.mesh import ActorMesh, HostMesh
 from tests.monarch.mesh.actors import Counter, Noted, Sensitive, Where
@@ -204,6 +205,26 @@ def test_bad_spawns_are_refused_where_they_are_made():
         procs.spawn("x", Counter, 1, "2")
     with pytest.raises(TypeError, match="cannot be pickled"):
         procs.spawn("x", Sensitive, (n for n in range(3)))
+
+
+@pytest.mark.parametrize("own_time", [None, T])
+def test_actors_that_do_not_stop_in_time_are_named_to_who_gave_none_of_his_own(spawn, own_time):
+    where = spawn(n=2).spawn("where", Where)
+    asked, told = Channel.open()
+    busy = where.slice(n=1).receive.call_one(asked)
+    port = told.recv().get(timeout=T)
+    with config.configured(stop_actor_timeout="200ms"):
+        stopping = where.stop()
+    if own_time is None:
+        with pytest.raises(TimeoutError, match=r"to stop: no answer within 0\.2 s from rank 1"):
+            stopping.get()
+        port.send(7)
+    else:
+        with pytest.raises(TimeoutError, match=r"no answer within 0\.5 s"):
+            stopping.get(timeout=0.5)
+        port.send(7)
+        assert stopping.get(timeout=own_time) is None
+    assert busy.get(timeout=T) == 7
 
 
 def test_a_module_that_only_the_program_has_is_named_with_where_it_was_looked_for(
