@@ -57,15 +57,12 @@ def plot(record: dict[str, Any], path: Path) -> None:
             bar = bars.bar(at, value or 0, width, color=f"C{index}", label=peer)
             bars.bar_label(bar, ["none" if value is None else f"{value:.0%}"], fontsize=8)
     bars.axhline(GOAL, color="grey", linewidth=1, linestyle=":")
-    bars.set_xticks(range(len(faults)), faults)
-    bars.set_ylim(0, 1.15)
+    bars.set_xticks(range(len(faults)), [name.replace(" every", "\nevery") for name in faults])
+    bars.set_ylim(0, 1.3)
     bars.set_title("useful steps/s, to those without faults")
     handles, labels = bars.get_legend_handles_labels()
-    bars.legend(
-        *zip(
-            *dict(zip(labels, zip(handles, labels, strict=True), strict=True)).values(), strict=True
-        )
-    )
+    once = dict(zip(labels, handles, strict=True))
+    bars.legend(once.values(), once.keys(), loc="upper center", ncols=len(peers))
     shown = GOAL_AT if GOAL_AT in faults else faults[0] if faults else "none"
     for index, peer in enumerate(peers):
         for one in record["results"]:
