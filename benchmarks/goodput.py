@@ -215,6 +215,7 @@ def _numbers(text: str) -> list[float]:
 
 def main() -> None:
     """Measure, print and plot."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # with what has been started
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a kill every 10 s for 40 s alone")
     parser.add_argument("--seconds", type=float, default=240.0, help="of each run")
