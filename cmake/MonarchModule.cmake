@@ -1,7 +1,8 @@
-# monarch_add_module(NAME SOURCES file… [LIBRARIES target…])
+# monarch_add_module(NAME SOURCES file… [LIBRARIES target…] [PRECOMPILE header…])
 #
 # A nanobind module of the package `monarch`: stable ABI where Python has it, one exported symbol,
-# a generated stub beside it, both installed.
+# a generated stub beside it, both installed. PRECOMPILE names headers that most sources include,
+# beside nanobind's own.
 
 find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module
              OPTIONAL_COMPONENTS Development.SABIModule)
@@ -19,17 +20,22 @@ set(_module_maps "-ffile-prefix-map=${_nanobind_package}=nanobind"
 set(MONARCH_STUB_LIBRARIES "" CACHE STRING "Folders of stand-ins with which stubs are made")
 
 function(monarch_add_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;PRECOMPILE")
   if(NOT arg_SOURCES OR arg_UNPARSED_ARGUMENTS)
-    message(FATAL_ERROR "monarch_add_module(NAME SOURCES file… [LIBRARIES target…])")
+    message(FATAL_ERROR "monarch_add_module(NAME SOURCES file… [LIBRARIES target…] "
+                        "[PRECOMPILE header…])")
   endif()
   nanobind_add_module(${name} STABLE_ABI NB_STATIC NB_SUPPRESS_WARNINGS NB_DOMAIN monarch
                         ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBRARIES} monarch_warnings)
   target_compile_options(${name} PRIVATE ${_module_maps})
+  target_precompile_headers(
+    ${name} PRIVATE <nanobind/nanobind.h> <nanobind/stl/string.h> <nanobind/stl/vector.h>
+                    ${arg_PRECOMPILE})
   foreach(library IN ITEMS nanobind-static nanobind-static-abi3)
     if(TARGET ${library})
       target_compile_options(${library} PRIVATE ${_module_maps})
+      set_target_properties(${library} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 4)
     endif()
   endforeach()
 
