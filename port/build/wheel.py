@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from port import policy
-from port.build import repair, zig
+from port.build import repair, toolchains, zig
 from port.build.cache import locked
 from port.errors import EnvironmentMissingError, PortError
 
@@ -37,6 +37,9 @@ def make(tree: Path, request: Request, output: Path, say: Callable[[str], None])
         PortError: as the toolchains and the repair raise.
 
     """
+    if request.platform != "cpu":
+        # What is missing ends here: the program between this and the backend loses its status.
+        toolchains.find(request, os.environ, say=say)
     output.mkdir(parents=True, exist_ok=True)
     with locked(tree / "build" / ".lock"), _staging(output) as stage:
         host = {} if request.host == "system" else zig.environment(tree / "build" / "zig")

@@ -59,6 +59,9 @@ def find(
             f"{name} {chosen.version} ({chosen.origin}): the floor is {name} {floor}; "
             f"install a newer one, or set GPU_TOOLCHAIN=packages to build with packages"
         )
+    for place in searched:
+        if installed is None and place.by in environ and place.path is not None:
+            say(f"{place.by}={place.path}: {place.result}; taken instead: {chosen.origin}")
     return chosen
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from port.build import cache, choose, request
+from port.build import cache, choose, request, wheel
 from port.build.toolchains import apt, find, foreign, pypi, requirements, sysroot
 from port.errors import EnvironmentMissingError, InputError
 
@@ -69,6 +69,27 @@ def test_below_the_floor_is_refused_with_the_floor(tmp_path):
     home = miniature.rocm(tmp_path / "rocm", major=4)
     with pytest.raises(InputError, match=r"ROCm 4\.4.*floor is ROCm 5\.2"):
         find(ask("rocm"), {"ROCM_PATH": str(home)})
+
+
+def test_a_variable_that_leads_nowhere_is_told_beside_what_is_taken_instead(tmp_path):
+    home = miniature.rocm(tmp_path / "fetched")
+    made = sysroot.Sysroot(home, "some", "6.4", "hash", foreign=False, offered=())
+    said = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sysroot.Sysroot, "libraries", home / "lib")
+        patch.setattr(sysroot, "native", lambda _say, _environ: made)
+        find(ask("rocm"), {"ROCM_PATH": "/gone"}, root=tmp_path, say=said.append)
+    place = tmp_path / "gone"
+    assert said == [
+        f"ROCM_PATH={place}: no such folder; taken instead: Debian some packages in {home}"
+    ]
+
+
+def test_a_build_without_a_toolkit_ends_with_status_5_before_it_begins(tmp_path):
+    asked = ask("rocm", GPU_TOOLCHAIN="installed", GPU_ROCM_RELEASE="5.9")
+    with pytest.raises(EnvironmentMissingError, match="ROCM_PATH"):
+        wheel.make(ROOT, asked, tmp_path / "dist", print)
+    assert not (tmp_path / "dist").exists()
 
 
 def test_asked_for_an_installed_toolkit_nothing_is_fetched(tmp_path):
