@@ -31,7 +31,7 @@ class Judge:
     """Runs the compiler on units of one tree and remembers what it said."""
 
     def __init__(self, toolchain: Toolchain | None, cache: Path, *, jobs: int = 2) -> None:
-        self._toolchain = toolchain
+        self.toolchain = toolchain
         self._folder = cache / "verdicts"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._jobs = jobs
@@ -56,9 +56,9 @@ class Judge:
             return {unit: job.result() for unit, job in jobs.items()}
 
     def _one(self, place: _Place, unit: str) -> Outcome:
-        if self._toolchain is None:
+        if self.toolchain is None:
             return Outcome(ok=False, error="not compiled")
-        command = self._toolchain.command(
+        command = self.toolchain.command(
             place.project, place.tree, place.top, unit, hip=place.hip, kernel=place.is_kernel(unit)
         )
         shown = [

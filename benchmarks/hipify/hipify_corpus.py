@@ -17,6 +17,7 @@ from pathlib import Path
 
 import click
 import corpus
+import hipify_clang
 import measure
 import report
 import toolchain
@@ -49,8 +50,13 @@ def row(
         runs["torch"] = tools.torch(
             top, cache / "out" / "torch" / project.name, peers["torch"], project.include
         )
-    if "perl" in peers and project.quick:
+    if "perl" in peers:
         runs["hipify-perl"] = tools.perl(top, cache / "out" / "perl" / project.name, peers["perl"])
+    if "clang" in peers and judge.toolchain is not None:
+        out = cache / "out" / "clang" / project.name
+        runs["hipify-clang"] = hipify_clang.convert(
+            project, tree, top, out, peers["clang"], judge.toolchain
+        )
     for name, run in runs.items():
         counts = measure.count(top, run, RELEASE)
         # torch's converter rewrites USE_CUDA to USE_ROCM, which its builder then defines.
@@ -92,6 +98,7 @@ def _compiled(
 @click.option("--only", multiple=True, help="Only these projects.")
 @click.option("--no-compile", is_flag=True, help="Counts alone: no compiler and no headers needed.")
 @click.option("--no-perl", is_flag=True, help="Leave out hipify-perl, which takes hours.")
+@click.option("--no-clang", is_flag=True, help="Leave out hipify-clang, which needs root.")
 @click.option(
     "--json",
     "json_file",
@@ -106,6 +113,7 @@ def main(
     only: tuple[str, ...],
     no_compile: bool,
     no_perl: bool,
+    no_clang: bool,
     json_file: Path | None,
     output: Path | None,
 ) -> None:
@@ -119,6 +127,8 @@ def main(
     ]
     peers = {} if quick else toolchain.peers(cache, perl=not no_perl)
     wheel = peers.pop("torch-wheel", None)
+    if not (quick or no_clang or no_compile):
+        peers["clang"] = hipify_clang.bring(cache)
     headers = None if no_compile else toolchain.bring(cache, wheel, peers.get("torch"))
     judge = Judge(headers, cache)
     found = report.load(json_file) if json_file is not None and json_file.exists() else {}

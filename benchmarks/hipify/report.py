@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-TOOLS = ("port.hipify", "torch", "hipify-perl")
+TOOLS = ("port.hipify", "torch", "hipify-perl", "hipify-clang")
 
 
 @dataclass(slots=True)

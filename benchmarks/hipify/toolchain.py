@@ -85,7 +85,6 @@ class Toolchain:
         """
         standard = [] if unit.endswith(".c") else [f"-std={project.std}"]
         command = [self.clang, "-fsyntax-only", "-w", "-ferror-limit=1", *standard]
-        side = "cuda" if hip is None else "hip"
         if hip is None:
             if kernel:
                 command += ["-x", "cuda", "--cuda-host-only", "--cuda-gpu-arch=sm_80"]
@@ -100,21 +99,24 @@ class Toolchain:
                 command += ["-nogpulib", f"--rocm-path={root}"]
             if "torch" in project.system:
                 command += ["-DUSE_ROCM=1", "-DHIPBLAS_V2"]
-        command += [f"-I{top / folder}" for folder in project.include]
+        return [*command, *self.search(project, tree, top, hip=hip), unit]
+
+    def search(self, project: Project, tree: Path, top: Path, *, hip: str | None) -> list[str]:
+        """Where headers are found, and what the project's build defines."""
+        side = "cuda" if hip is None else "hip"
+        found = [f"-I{top / folder}" for folder in project.include]
         if hip is not None:
-            command.append(f"-I{top}")
-        if hip is not None:
-            command += ["-isystem", str(self.hip[hip] / "include")]
+            found += [f"-I{top}", "-isystem", str(self.hip[hip] / "include")]
         for name in project.system:
             for folder in self.shared[name][side]:
-                command += ["-isystem", str(folder)]
+                found += ["-isystem", str(folder)]
         defines = (hip is not None and project.hip_define) or project.define
-        command += [f"-D{define}" for define in defines]
+        found += [f"-D{define}" for define in defines]
         for beside in project.beside:
-            command += ["-isystem", str(tree / beside)]
+            found += ["-isystem", str(tree / beside)]
         for header in project.force_include:
-            command += ["-include", header]
-        return [*command, unit]
+            found += ["-include", header]
+        return found
 
 
 def bring(cache: Path, torch_wheel: Path | None, torch_hipify: Path | None) -> Toolchain:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PERL_LIMIT_S = 60
 _TORCH_LOAD = """
 import importlib.util, json, sys, types
 folder, source, target, *include = sys.argv[1:]
@@ -127,7 +128,10 @@ def convert_torch_headers(top: Path, folder: Path) -> None:
 
 
 def perl(top: Path, out: Path, script: Path) -> Run:
-    """hipify-perl over each file that names CUDA, into a tree of the same shape."""
+    """hipify-perl over each file that names CUDA, into a tree of the same shape.
+
+    A file that it does not finish in time stays as it was.
+    """
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(top, out)
     outputs = {str(p.relative_to(out)): p for p in out.rglob("*") if p.is_file()}
@@ -135,9 +139,14 @@ def perl(top: Path, out: Path, script: Path) -> Run:
     status = 0
     for relative, path in outputs.items():
         if path.suffix in SUFFIXES:
-            done = subprocess.run(
-                ["perl", str(script), str(top / relative)], capture_output=True, check=False
-            )
+            command = ["perl", str(script), str(top / relative)]
+            try:
+                done = subprocess.run(
+                    command, capture_output=True, check=False, timeout=PERL_LIMIT_S
+                )
+            except subprocess.TimeoutExpired:
+                status = max(status, 124)
+                continue
             path.write_bytes(done.stdout)
             status = max(status, done.returncode)
     return Run(out, outputs, time.perf_counter() - start, status)
