@@ -50,6 +50,8 @@ def environment(folder: Path) -> dict[str, str]:
         "CXX": str(folder / "zig-c++"),
         # Python 3.12's limited API names FILE, and leaves it to others to include stdio.h.
         "CXXFLAGS": "-include stdio.h",
-        # CMake takes the compilers from the environment, but not these.
-        "CMAKE_ARGS": f"-DCMAKE_AR={folder / 'zig-ar'} -DCMAKE_RANLIB={folder / 'zig-ranlib'}",
+        # CMake takes the compilers from the environment, but not these. zig hands precompiled
+        # headers to the linker.
+        "CMAKE_ARGS": f"-DCMAKE_AR={folder / 'zig-ar'} -DCMAKE_RANLIB={folder / 'zig-ranlib'} "
+        "-DCMAKE_DISABLE_PRECOMPILE_HEADERS=ON",
     }
