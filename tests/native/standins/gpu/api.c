@@ -40,18 +40,18 @@ static int api_device_get(int* device, int ordinal) {
 }
 
 static int api_device_name(char* name, int length, int device) {
-  snprintf(name, (size_t)length, "Stand-in GPU %d", device);
+  snprintf(name, (size_t)length, "Stand-in GPU %d", device_physical(device));
   return known(device) ? OK : INVALID_DEVICE;
 }
 
 static int api_device_uuid(unsigned char uuid[16], int device) {
   memset(uuid, 0xA5, 16);
-  uuid[15] = (unsigned char)device;
+  uuid[15] = (unsigned char)device_physical(device);
   return known(device) ? OK : INVALID_DEVICE;
 }
 
 static int api_device_pci_bus_id(char* name, int length, int device) {
-  snprintf(name, (size_t)length, "0000:%02x:00.0", 0x10 + device);
+  snprintf(name, (size_t)length, "0000:%02x:00.0", 0x10 + device_physical(device));
   return known(device) ? OK : INVALID_DEVICE;
 }
 

@@ -39,9 +39,40 @@ static size_t setting(const char* name, size_t fallback) {
   return text != NULL && *text != '\0' ? (size_t)strtoull(text, NULL, 10) : fallback;
 }
 
-int device_total(void) {
+static int device_all(void) {
   size_t count = setting("MONARCH_STANDIN_DEVICES", 2);
   return count > MOST_DEVICES ? MOST_DEVICES : (int)count;
+}
+
+/* The entry of the list of visible devices, or how many there are up to the first invalid one. */
+static int visible(int wanted, int* count) {
+  const char* text = getenv(STANDIN_HIP ? "ROCR_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES");
+  if (text == NULL) {
+    *count = device_all();
+    return wanted;
+  }
+  int found = -1;
+  for (*count = 0; *text != '\0'; ++*count) {
+    char* end = NULL;
+    long number = strtol(text, &end, 10);
+    if (end == text || number < 0 || number >= device_all()) {
+      break;
+    }
+    found = *count == wanted ? (int)number : found;
+    text = *end == ',' ? end + 1 : end;
+  }
+  return found;
+}
+
+int device_total(void) {
+  int count = 0;
+  visible(0, &count);
+  return count;
+}
+
+int device_physical(int device) {
+  int count = 0;
+  return visible(device, &count);
 }
 
 size_t device_memory(void) { return setting("MONARCH_STANDIN_MEMORY", (size_t)1 << 30); }

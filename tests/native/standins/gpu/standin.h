@@ -3,7 +3,8 @@
  * a wheel that carries that symbol.
  *
  * Environment: MONARCH_STANDIN_DEVICES (default 2), MONARCH_STANDIN_MEMORY (bytes of each device,
- * default 1 GiB), MONARCH_STANDIN_VERSION (what the runtime says its version is).
+ * default 1 GiB), MONARCH_STANDIN_VERSION (what the runtime says its version is), and the variable
+ * with which a user hides devices: CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES, a list of numbers.
  */
 #pragma once
 
@@ -28,6 +29,8 @@ enum { GRANULARITY = 2 << 20, MOST_DEVICES = 16 };
 
 /* device.c */
 int device_total(void);
+/* The number that a visible device has among all of them. */
+int device_physical(int device);
 size_t device_memory(void);
 size_t device_free_memory(int device);
 int device_current(void);
