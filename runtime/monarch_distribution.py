@@ -8,6 +8,7 @@ where nothing else of the package is left. It needs the standard library alone.
 from __future__ import annotations
 
 import base64
+import csv
 import hashlib
 import json
 import shlex
@@ -28,16 +29,26 @@ class Damage:
     what: str
 
 
+def recorded(distribution: metadata.Distribution) -> dict[str, str]:
+    """Each file that RECORD names, and its hash as `ALGORITHM=TEXT`, empty where it has none.
+
+    `distribution.files` is not that: from Python 3.12 on it leaves out what is missing.
+    """
+    lines = csv.reader((distribution.read_text("RECORD") or "").splitlines())
+    return {line[0]: line[1] for line in lines if len(line) > 1}
+
+
 def damages(distribution: metadata.Distribution) -> list[Damage]:
     """Files of `distribution` that are missing, or whose bytes differ from its RECORD."""
     found = []
-    for file in distribution.files or ():
-        path = Path(str(file.locate()))
+    for file, wanted in recorded(distribution).items():
+        path = Path(str(distribution.locate_file(file)))
+        algorithm, _, value = wanted.partition("=")
         if not path.is_file():
-            if file.hash is not None:
-                found.append(Damage(str(file), "missing"))
-        elif file.hash is not None and _digest(path, file.hash.mode) != file.hash.value:
-            found.append(Damage(str(file), "not its own"))
+            if wanted:
+                found.append(Damage(file, "missing"))
+        elif wanted and _digest(path, algorithm) != value:
+            found.append(Damage(file, "not its own"))
     return found
 
 
@@ -67,10 +78,11 @@ def report(name: str) -> tuple[int, str]:
             f"Install it:\n  {python} -m pip install {name}"
         )
     found, beside = damages(distribution), others(name)
+    files = len(recorded(distribution))
     title = f"{name} {distribution.version} in {distribution.locate_file('')}"
     if not found and not beside:
-        return CLEAN, f"{title}: all {len(distribution.files or ())} files are its own"
-    lines = [f"{title}: {len(found)} of {len(distribution.files or ())} files are not as installed"]
+        return CLEAN, f"{title}: all {files} files are its own"
+    lines = [f"{title}: {len(found)} of {files} files are not as installed"]
     lines += [f"  {damage.path}: {damage.what}" for damage in found]
     if beside:
         lines.append(f"Also installed, with files of the same names: {', '.join(beside)}")

@@ -22,7 +22,7 @@ def include_folder(release: str) -> Path | str:
         return "g++ is not installed"
     try:
         root = Cache(cache_folder() / "headers").debian(SUITES[release], ["libamdhip64-dev"])
-    except (EnvironmentMissingError, IndexError) as error:
+    except EnvironmentMissingError as error:
         return f"the headers of HIP {release} cannot be fetched here: {error}"
     return root / "usr" / "include"
 

@@ -53,7 +53,7 @@ class Cache:
         def fill(place: Path) -> None:
             source = self._suite(suite)
             pinned = [
-                apt.Package(name, version or source.versions(name)[0])
+                apt.Package(name, version or _newest(source, suite, name))
                 for name, _, version in (each.partition("=") for each in wanted)
             ]
             archives = source.download(pinned, place / "archives")
@@ -89,6 +89,15 @@ class Cache:
         own = apt.Apt(self._root / "apt" / "own")
         own.prepare()
         return own.mirror()
+
+
+def _newest(source: apt.Apt, suite: str, package: str) -> str:
+    versions = source.versions(package)
+    if not versions:
+        raise EnvironmentMissingError(
+            f"{package}: not in {suite} as apt knows it; its lists could not be fetched, or expired"
+        )
+    return versions[0]
 
 
 def _run(command: list[str]) -> None:
