@@ -210,8 +210,8 @@ class _Work:
             found = declarations.gather(unit, tables.load_cuda())
             unit.forget()
         self.fresh.facts[key] = found
-        if source.path not in self.hashes:
-            self._units.pop(source.path, None)
+        if source.path not in self.hashes and source.path in self._units:
+            self._units.pop(source.path).close()
         return found
 
     def _unit(self, source: Input) -> Unit:
@@ -225,8 +225,7 @@ class _Work:
         from port.hipify import pipeline  # noqa: PLC0415 - see the class
 
         result = pipeline.convert(self._unit(source), self._full_context())
-        # Tokens take several times the room of the text.
-        del self._units[source.path]
+        self._units.pop(source.path).close()
         entry = cache.Entry(
             self._digest,
             digest(result.data),

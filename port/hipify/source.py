@@ -47,6 +47,13 @@ class Source:
         for name in self.__dict__.keys() - {"path", "data", "tokens", "names"}:
             del self.__dict__[name]
 
+    def close(self) -> None:
+        """Drop everything: what was computed refers to this object, and would wait for a collector.
+
+        Tokens take several times the room of the text.
+        """
+        self.__dict__.clear()
+
     def text(self, index: int) -> bytes:
         """The spelling of token `index` with line splices taken out; empty past either end."""
         tokens = self.tokens
@@ -73,7 +80,8 @@ class Source:
     @cached_property
     def names(self) -> Mapping[bytes, Sequence[int]]:
         """Token indexes of each identifier, in order."""
-        found: dict[bytes, array[int]] = {}
+        # Most names are there once: a tuple takes half of an array's room.
+        found: dict[bytes, tuple[int] | array[int]] = {}
         tokens, data = self.tokens, self.data
         starts, ends = tokens.starts, tokens.ends
         for index, kind in enumerate(tokens.kinds):
@@ -81,10 +89,13 @@ class Source:
                 text = data[starts[index] : ends[index]]
                 if b"\n" in text:
                     text = _SPLICE.sub(b"", text)
-                if text in found:
-                    found[text].append(index)
+                places = found.get(text)
+                if places is None:
+                    found[text] = (index,)
+                elif isinstance(places, tuple):
+                    found[text] = array("I", (*places, index))
                 else:
-                    found[text] = array("I", (index,))
+                    places.append(index)
         return found
 
     def find(self, name: bytes) -> Sequence[int]:
