@@ -230,6 +230,10 @@ def test_more_than_the_partition_may_have(slurm, job, options, reason):
 
 def test_a_job_that_is_killed_while_it_waits(slurm, job, tmp_path, capfd):
     blocker = start_blocker("0-3")
+    end = time.monotonic() + 60
+    while sum(line.startswith(blocker) and "RUNNING" in line for line in slurm.queue()) < 4:
+        assert time.monotonic() < end, slurm.queue()
+        time.sleep(0.2)
     made = job({"hosts": 3})
     made.apply()
     places = made._places()
