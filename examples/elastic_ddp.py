@@ -117,11 +117,10 @@ class Trainer(Actor):
 
     @endpoint
     async def load(self, state: dict[str, Any]) -> None:
-        """Take those of another rank, if that is ahead of this one."""
-        if state["step"] > self.step:
-            self.step = state["step"]
-            self.model.load_state_dict(state["model"])
-            self.optimizer.load_state_dict(state["optimizer"])
+        """Take those of another rank, which is ahead of this one."""
+        self.step = state["step"]
+        self.model.load_state_dict(state["model"])
+        self.optimizer.load_state_dict(state["optimizer"])
 
     @concurrent_endpoint  # so that `abandon` is heard meanwhile
     async def train(self, step: int) -> float:
@@ -185,10 +184,14 @@ class Training:
         self.generation += 1
         done = list(self.trainers.done.call().get().values())
         ahead = max(range(len(done)), key=done.__getitem__)
-        if min(done) < done[ahead]:
+        behind = [rank for rank, step in enumerate(done) if step < done[ahead]]
+        loading = []
+        if behind:
             state = self.trainers.slice(ranks=ahead).state.call_one().get()
-            self.trainers.load.call(state).get()
-        self.trainers.join.call(self.address, self.store.port, self.generation).get()
+            loading = [self.trainers.slice(ranks=rank).load.call_one(state) for rank in behind]
+        joining = self.trainers.join.call(self.address, self.store.port, self.generation)
+        for each in (*loading, joining):
+            each.get()
         return done[ahead]
 
     def recover(self) -> int:
@@ -196,9 +199,7 @@ class Training:
         while True:
             try:
                 # Who is lost has an error here, and only then: the others give up and answer.
-                patient = {"on_error": "collect"}
-                self.trainers.abandon.options(**patient).call().get()
-                self.trainers.done.options(**patient).call().get()
+                self.trainers.abandon.options(on_error="collect").call().get()
                 self.replace().get()
                 return self.form()
             except (ActorCrashError, ActorError):
