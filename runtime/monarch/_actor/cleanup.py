@@ -39,11 +39,14 @@ def clean_up(cell: Cell, error: BaseException | None) -> Any:
 def _plain(
     method: Callable[..., Any], error: BaseException | None, cell: Cell, slot: Slot, limit: float
 ) -> Any:
-    from monarch._actor.deadlines import watch  # noqa: PLC0415 - few actors clean up
+    from contextlib import suppress  # noqa: PLC0415 - few actors clean up
+
+    from monarch._actor.deadlines import watch  # noqa: PLC0415 - as above
 
     before, running = slot.running, _Running(slot)
     slot.running = running
-    watch(monotonic() + limit, running)  # type: ignore[arg-type]
+    with suppress(RuntimeError):  # the interpreter exits, and starts no thread that would watch
+        watch(monotonic() + limit, running)  # type: ignore[arg-type]
     try:
         return method(error)
     except Interrupted:
@@ -76,9 +79,14 @@ def _late(cell: Cell, limit: float) -> str:
 
 
 class _Running:
-    """A `__cleanup__` that a thread runs, to be interrupted when its time is over."""
+    """A `__cleanup__` that a thread runs, to be interrupted when its time is over.
+
+    It stands where a thread has the request that it handles, and is no call that can be cancelled.
+    """
 
     __slots__ = ("__weakref__", "_slot", "arrived", "expected", "late")
+
+    reply_proc = reply_inbox = rank = actor = 0
 
     def __init__(self, slot: Slot) -> None:
         self._slot = slot

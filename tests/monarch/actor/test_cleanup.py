@@ -52,6 +52,25 @@ class Async(Actor):
             raise
 
 
+class Waited(Plain):
+    """Another's call is cancelled while it cleans up."""
+
+    def __cleanup__(self, error: BaseException | None) -> None:
+        self.port.send("begun")
+        super().__cleanup__(error)
+
+
+class Slow(Actor):
+    @endpoint
+    def work(self, port: Port[str]) -> None:
+        try:
+            while True:
+                time.sleep(0.01)
+        except BaseException:
+            port.send("cancelled")
+            raise
+
+
 class Late(Plain):
     def __cleanup__(self, error: BaseException | None) -> None:
         raise TimeoutError("of its own")
@@ -79,6 +98,18 @@ def test_a_cleanup_in_time_ends_by_itself(own_child, kind):
     actor.work.call_one().get(timeout=20)
     stop(actor)
     assert receiver.recv().get(timeout=20) == "through"
+
+
+def test_a_call_that_is_cancelled_meanwhile_is_another_thing(own_child):
+    port, receiver = Channel.open()
+    actor = spawn(Waited, 0.2, port, procs=[own_child])
+    actor.work.call_one().get(timeout=20)
+    ending = spawn(Slow, procs=[own_child]).work.options(timeout=0.1).call_one(port)
+    stop(actor)
+    found = {receiver.recv().get(timeout=20) for _ in range(3)}
+    assert found == {"begun", "through", "cancelled"}
+    with pytest.raises(TimeoutError):
+        ending.get()
 
 
 def test_a_timeout_that_a_cleanup_raises_itself_stays_what_it_was(own_child):
