@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import gc
 import os
 import signal
 import time
@@ -178,6 +179,7 @@ class Training:
         self.address = address
         self.generation = 0
         self.form()
+        gc.freeze()  # a look through what torch has brought can take half a second
 
     def form(self) -> int:
         """Form a group of all ranks, with the weights of the one that is ahead; gives its step."""
