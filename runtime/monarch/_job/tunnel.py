@@ -15,7 +15,7 @@ from monarch._job.attach import lead
 from monarch.errors import JobError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
 _SECONDS = 30.0  # for the tunnels to be there
 _UNTIL = "cat"  # it ends with its input, and so with this program however that ends
@@ -35,15 +35,17 @@ class Tunnels:
     def __init__(self) -> None:
         self._folder: str | None = None
         self._programs: list[subprocess.Popen[bytes]] = []
-        self._urls: list[str] = []
+        self._ways: dict[str, subprocess.Popen[bytes]] = {}  # by URL, what leads there
+        self._made = 0
 
-    def open(self, gateway: str, targets: Mapping[str, str], options: Sequence[str] = ()) -> None:
+    def open(self, gateway: str, targets: Mapping[str, str]) -> None:
         """Lead links to each URL through `gateway`, where its target (`host:port`) is reached.
+
+        Those that have a tunnel keep it.
 
         Args:
             gateway: what `ssh` takes.
             targets: by the URL of an address, what the gateway connects to.
-            options: more options of ssh.
 
         Raises:
             JobError: there is no ssh here, or it cannot reach the gateway; with what it said.
@@ -51,13 +53,16 @@ class Tunnels:
         """
         if self._folder is None:
             self._folder = tempfile.mkdtemp(prefix="monarch-ssh-")
-        first = len(self._urls)
-        ways = {url: f"{self._folder}/{first + i}" for i, url in enumerate(targets)}
-        forwards = [word for url in targets for word in ("-L", f"{ways[url]}:{targets[url]}")]
+        lacking = [url for url in targets if not self._leads(url)]
+        if not lacking:
+            return
+        ways = {url: f"{self._folder}/{self._made + i}" for i, url in enumerate(lacking)}
+        self._made += len(lacking)
+        forwards = [word for url in lacking for word in ("-L", f"{ways[url]}:{targets[url]}")]
         with tempfile.TemporaryFile() as said:
             try:
                 program = subprocess.Popen(
-                    ["ssh", *_OPTIONS, *options, *forwards, "--", gateway, _UNTIL],
+                    ["ssh", *_OPTIONS, *forwards, "--", gateway, _UNTIL],
                     stdin=subprocess.PIPE,
                     stdout=said,
                     stderr=said,
@@ -69,7 +74,6 @@ class Tunnels:
                     "install openssh-client)"
                 ) from None
             self._programs.append(program)
-            self._urls += targets
             end = time.monotonic() + _SECONDS
             while not all(os.path.exists(path) for path in ways.values()):  # noqa: PTH110 - of a list
                 late = time.monotonic() > end
@@ -80,12 +84,16 @@ class Tunnels:
                     raise JobError(f"the tunnel by ssh to {gateway} {why}:\n{text}")
                 time.sleep(0.02)
         for url, path in ways.items():
+            self._ways[url] = program
             lead(url, path)
+
+    def _leads(self, url: str) -> bool:
+        return url in self._ways and self._ways[url].poll() is None
 
     def close(self) -> None:
         """End all tunnels."""
-        urls, self._urls = self._urls, []
-        for url in urls:
+        ways, self._ways = self._ways, {}
+        for url in ways:
             lead(url, None)
         programs, self._programs = self._programs, []
         for program in programs:
