@@ -229,6 +229,11 @@ def test_a_quota_that_is_exceeded_leaves_nothing(clouds, job):
     fails(clouds, job({"hosts": 2}), "cannot launch c-1: ResourcesUnavailableError: .* quota exc")
 
 
+def test_where_skypilot_cannot_stop_clusters_by_itself_it_says_what_to_give(clouds, job):
+    clouds.tell("fail", c_0="Autostop is supported only for container clusters on Slurm")
+    fails(clouds, job({"hosts": 1}), r"Autostop is .*idle_minutes_to_autostop=None does without")
+
+
 def test_a_launch_that_is_ended_while_it_waits(clouds, job):
     clouds.tell("held", c_1="Launching")
     made = job({"hosts": 2})

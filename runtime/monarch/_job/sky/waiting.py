@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _FIRST, _LONGEST, _GROWTH = 0.5, 10.0, 1.4  # seconds between two looks
 _LINES = 15  # of a program's output that an error shows
 _FAILED = frozenset({"FAILED", "FAILED_SETUP", "FAILED_DRIVER", "CANCELLED", "SUCCEEDED"})
+_HINT = " (idle_minutes_to_autostop=None does without)"
 _DOING = {
     "INIT": "its program being started",
     "PENDING": "its program waiting for resources",
@@ -151,7 +152,8 @@ def _step(sky: Client, hosts: Mapping[int, Host], found: dict[int, str]) -> dict
         if told is None or told["state"] == "SUCCEEDED":  # SkyPilot forgets requests in time
             launched[rank] = host
         elif told["error"]:
-            raise JobError(f"SkyPilot cannot launch {host.cluster}: {told['error']}")
+            hint = _HINT if "autostop" in told["error"].lower() else ""
+            raise JobError(f"SkyPilot cannot launch {host.cluster}: {told['error']}{hint}")
         else:
             said = " ".join(told["said"].split())
             waits[rank] = f"{told['state'].lower()}{f' ({said[:120]})' if said else ''}"
