@@ -6,16 +6,17 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[1] / "device"
 FILES = ("test_actors.py", "test_collectives.py", "test_memory.py")
+# A stand-in's dma-buf is a descriptor of plain memory, and HIP's before 7 is another library's.
 RUN = """
 import sys
 import pytest
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", *sys.argv[1:]]))
+options = ["-q", "-p", "no:cacheprovider", "-o", "pythonpath=.", "-k", "not dma_buffer"]
+sys.exit(pytest.main([*options, *sys.argv[1:]]))
 """
 
 
 def test_they_pass_over_stand_ins(package):
-    text = package.run(RUN, *(str(FOLDER / name) for name in FILES))
-    assert " passed" in text
-    # HIP of before 7 exports a dma-buf with a library for which there is no stand-in.
-    skipped = text.count("SKIPPED [1]")
-    assert skipped <= (package.platform == "rocm"), text
+    process = package.start(RUN, *(str(FOLDER / name) for name in FILES))
+    text, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, text + errors
+    assert "skipped" not in text, text
