@@ -42,7 +42,7 @@ def test_standard_error_stays_standard_error():
 
 
 def test_an_unfinished_line_comes_at_the_end():
-    done = run("ask(p, ids[0], \"print('no end', end='')\")")
+    done = run("ask(p, ids[0], \"print('no end', end='', flush=True)\")")
     assert done.stdout == "[trainer 0] no end\n"
 
 
