@@ -96,7 +96,8 @@ def test_a_late_call_that_sleeps_in_the_main_thread_of_a_proc_is_woken(own_child
 def test_a_late_call_that_nobody_waits_for_is_ended_too(procs):
     port, receiver = Channel.open()
     actor = spawn(Waiting, port, procs=procs)
-    actor.wait.options(timeout=0.1).call_one()
+    actor.created.get(timeout=20)
+    actor.wait.options(timeout=1.0).call_one()  # long enough for it to begin
     gc.collect()
     assert [receiver.recv().get(timeout=20) for _ in range(2)] == ["runs", "ended"]
 
