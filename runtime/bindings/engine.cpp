@@ -103,6 +103,40 @@ void bind_links(nb::class_<PyEngine>& engine) {
           "Go on with the session with process `peer` over another connection.\n\nRaises:\n    "
           "FrameError: there is no session with it.")
       .def(
+          "begin_link_again",
+          [](PyEngine& self, std::uint64_t peer, int fd, PyTlsStream* tls) {
+            auto stream = tls == nullptr ? nullptr : std::move(tls->stream);
+            if (auto done = self.engine->begin_link_again(peer, fd, std::move(stream)); !done) {
+              raise(done.error());
+            }
+          },
+          "peer"_a, "fd"_a, "tls"_a = nb::none(),
+          "As resume_link(), with a peer that never knew of the session.\n\nRaises:\n    "
+          "FrameError: there is no session with it, or something of it has reached a side.")
+      .def(
+          "meet",
+          [](PyEngine& self, std::uint64_t peer, bool going_on, bool dialling, bool stands) {
+            switch (self.engine->meet(peer, going_on, dialling, stands)) {
+              case wire::Meeting::kTake:
+                return "take";
+              case wire::Meeting::kGoOn:
+                return "go_on";
+              case wire::Meeting::kBegin:
+                return "begin";
+              case wire::Meeting::kDuplicate:
+                return "duplicate";
+              case wire::Meeting::kGone:
+                break;
+            }
+            return "gone";
+          },
+          "peer"_a, "going_on"_a, "dialling"_a, "stands"_a,
+          nb::sig("def meet(self, peer: int, going_on: bool, dialling: bool, stands: bool) -> str"),
+          "What to do with a connection of process `peer`, which asks for a new link or for\n"
+          "`going_on`: take it, go on or begin again (\"begin\") with the session there is, or refuse\n"
+          "it as a \"duplicate\" or as \"gone\". `dialling`: this process dials it as well, and\n"
+          "`stands`: its own dial is the one that stands.")
+      .def(
           "lose_link",
           [](PyEngine& self, std::uint64_t peer, const std::string& why) {
             self.engine->lose_link(peer, why);

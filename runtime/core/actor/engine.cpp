@@ -17,9 +17,6 @@ namespace monarch::actor {
 
 namespace {
 
-// A connection that broke has at least this long to be made again.
-constexpr base::Duration kLeastBreak = std::chrono::milliseconds(250);
-
 // Each segment holds a descriptor, of which the user's program gets most.
 std::size_t most_segments(const Limits& limits) {
   rlimit limit{};
@@ -32,6 +29,7 @@ std::size_t most_segments(const Limits& limits) {
 Engine::Engine(std::uint64_t proc, Limits limits)
     : proc_(proc),
       limits_(limits),
+      pace_{.beat = limits.heartbeat, .misses = limits.misses},
       spin_(net::allowed_cores()),
       arena_({.most_segments = most_segments(limits)}),
       returns_(std::make_shared<Returns>()),
@@ -114,7 +112,7 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd,
   }
   const std::uint64_t token = next_token_++;
   if (auto added = poller_.add(fd, token); !added) return added;
-  link->last_heard = clock_.now();
+  peer.watch.join(clock_.now());
   net::Link& made = *link;
   watched_[token] = {.fd = fd, .peer = &peer, .link = &made};
   if (peer.link) {
@@ -123,7 +121,7 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd,
     return {};
   }
   peer.link = std::move(link);
-  peer.lost = peer.dialing = false;
+  peer.dialing = false;
   for (Waiter* waiter : space_waiters_) notify(*waiter);
   std::deque<Parked> parked = std::exchange(peer.parked, {});
   for (const Parked& item : parked) {
@@ -153,7 +151,7 @@ void Engine::receive(Peer& peer, net::Link& link) {
     } else {
       lose(peer, link.why());
     }
-  } else if (link.acknowledge(/*now=*/false) || std::exchange(link.went_on, false)) {
+  } else if (link.acknowledge(/*now=*/false) || link.went_on()) {
     flush(peer);
   }
 }
@@ -164,7 +162,7 @@ void Engine::suspend(Peer& peer, const std::string& why) {
   if (const auto token = token_of(link.fd())) watched_.erase(*token);
   poller_.remove(link.fd());
   link.break_off();
-  peer.broken = clock_.now();
+  peer.watch.break_off(clock_.now());
   broken_.push_back(&peer);
   Event event{.kind = Event::Kind::kBroken, .peer = peer.id};
   event.text = why;
@@ -174,10 +172,28 @@ void Engine::suspend(Peer& peer, const std::string& why) {
 
 base::Result<void> Engine::resume_link(std::uint64_t id, int fd,
                                        std::unique_ptr<net::TlsStream> tls) {
+  return reconnect(id, fd, std::move(tls), /*again=*/false);
+}
+
+base::Result<void> Engine::begin_link_again(std::uint64_t id, int fd,
+                                            std::unique_ptr<net::TlsStream> tls) {
+  return reconnect(id, fd, std::move(tls), /*again=*/true);
+}
+
+wire::Meeting Engine::meet(std::uint64_t id, bool going_on, bool dialling, bool stands) {
+  const Lock lock(mutex_);
+  const Peer& peer = peer_of(id);
+  const bool untouched = peer.link != nullptr && peer.link->untouched();
+  return peer.watch.meet(going_on, dialling, stands, untouched);
+}
+
+base::Result<void> Engine::reconnect(std::uint64_t id, int fd, std::unique_ptr<net::TlsStream> tls,
+                                     bool again) {
   net::Descriptor held(fd);
   const Lock lock(mutex_);
   Peer& peer = peer_of(id);
-  if (stopping_ || peer.link == nullptr || !peer.link->resumable()) {
+  const bool session = peer.link != nullptr && peer.link->resumable();
+  if (stopping_ || !session || (again && !peer.link->untouched())) {
     return base::Error{base::Code::kArgument,
                        "process " + std::to_string(id) + " has no session to go on with"};
   }
@@ -188,8 +204,12 @@ base::Result<void> Engine::resume_link(std::uint64_t id, int fd,
   }
   const std::uint64_t token = next_token_++;
   if (auto added = poller_.add(fd, token); !added) return added;
-  link.resume(held.release(), std::move(tls));
-  link.last_heard = clock_.now();
+  if (again) {
+    link.begin_again(held.release(), std::move(tls));
+  } else {
+    link.resume(held.release(), std::move(tls));
+  }
+  if (peer.watch.resume(clock_.now())) push_event({.kind = Event::Kind::kAlive, .peer = id});
   watched_[token] = {.fd = fd, .peer = &peer, .link = &link};
   std::erase(broken_, &peer);
   flush(peer);
@@ -200,9 +220,8 @@ base::Result<void> Engine::resume_link(std::uint64_t id, int fd,
 void Engine::set_heartbeat(std::uint64_t id, base::Duration heartbeat, int misses) {
   const Lock lock(mutex_);
   Peer& peer = peer_of(id);
-  peer.heartbeat = heartbeat;
-  peer.misses = misses;
-  next_beat_ = std::min(next_beat_, clock_.now() + heartbeat);
+  peer.pace = wire::Pace{.beat = heartbeat, .misses = misses};
+  rhythm_.sooner(clock_.now() + heartbeat);
   wake_caretaker();
 }
 
@@ -214,18 +233,18 @@ void Engine::lose_link(std::uint64_t id, std::string why) {
 bool Engine::is_broken(std::uint64_t id) {
   const Lock lock(mutex_);
   const auto found = peers_.find(id);
-  return found != peers_.end() && found->second->link != nullptr && found->second->link->broken();
+  return found != peers_.end() && found->second->watch.broken();
 }
 
 // A connection that ended is made again at once or not at all: where nobody does, its peer is gone.
 std::optional<base::Instant> Engine::end_broken(base::Instant now) {
   std::optional<base::Instant> due;
   for (Peer* peer : std::vector<Peer*>(broken_)) {
-    const base::Instant end = peer->broken + std::max(heartbeat_of(*peer), kLeastBreak);
-    if (end <= now) {
+    const wire::Pace& pace = pace_of(*peer);
+    if (peer->watch.look(now, pace).over) {
       lose(*peer, "its connection ended, and no other one came");
-    } else {
-      due = due ? std::min(*due, end) : end;
+    } else if (const auto end = peer->watch.ends(pace)) {
+      due = due ? std::min(*due, *end) : *end;
     }
   }
   return due;
@@ -246,14 +265,14 @@ void Engine::mark(Inbox& inbox, std::uint32_t rank, const Peer& peer) const {
     return;
   }
   inbox.marks.emplace_back(rank, peer.link != nullptr ? peer.link->queued()
-                                 : peer.lost          ? kDropped
+                                 : peer.watch.left()  ? kDropped
                                                       : kParked);
 }
 
 bool Engine::was_sent(const Inbox& inbox, std::uint32_t rank, const Peer& peer) const {
   for (const auto& [marked, end] : inbox.marks) {
     if (marked != rank) continue;
-    return end == kParked ? peer.lost : end <= peer.written;
+    return end == kParked ? peer.watch.ever_joined() : end <= peer.written;
   }
   return true;
 }
@@ -278,7 +297,7 @@ void Engine::close_link(std::uint64_t id) {
   flush(peer);
   if (peer.link == nullptr) return;  // the flush found it gone
   drop_links(peer);
-  peer.lost = true;
+  peer.watch.leave();
 }
 
 bool Engine::has_link(std::uint64_t id) {
@@ -290,7 +309,7 @@ bool Engine::has_link(std::uint64_t id) {
 void Engine::lose(Peer& peer, std::string why) {
   if (peer.link == nullptr) return;
   drop_links(peer);
-  peer.lost = true;
+  peer.watch.leave();
   Event event{.kind = Event::Kind::kLinkLost, .peer = peer.id};
   event.text = std::move(why);
   push_event(std::move(event));
@@ -301,6 +320,7 @@ void Engine::fail_peer(std::uint64_t id, std::string payload) {
   Peer& peer = peer_of(id);
   if (peer.failure != nullptr) return;
   drop_links(peer);
+  peer.watch.fence();
   for (const Parked& parked : std::exchange(peer.parked, {})) {
     if (parked.kind != wire::Kind::kCall) continue;
     base::Bytes head = std::as_bytes(std::span(parked.head));

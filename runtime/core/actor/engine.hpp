@@ -35,6 +35,7 @@
 #include "net/mappings.hpp"
 #include "net/poller.hpp"
 #include "net/spin.hpp"
+#include "wire/watch.hpp"
 
 namespace monarch::actor {
 
@@ -57,10 +58,8 @@ struct Peer {
   std::unique_ptr<net::Link> link;  // ours goes out here
   // The peer's, when both dialled at once: each side sends on its own and reads both.
   std::unique_ptr<net::Link> second;
-  bool lost = false;    // it had a link
-  base::Duration heartbeat{};  // with `misses`, in place of the limits'; zero: theirs
-  int misses = 0;
-  base::Instant broken{};  // since when `link` has no connection
+  wire::Watch watch;
+  std::optional<wire::Pace> pace = {};  // in place of the engine's
   std::uint64_t written = 0;  // bytes that had gone out when the link was lost
   bool dialing = false;
   std::shared_ptr<const std::string> failure;  // set by fail_peer
@@ -179,9 +178,14 @@ class Engine {
   // there is no such session.
   [[nodiscard]] base::Result<void> resume_link(std::uint64_t peer, int fd,
                                                std::unique_ptr<net::TlsStream> tls);
+  // As resume_link(), with a peer that never knew of the session.
+  [[nodiscard]] base::Result<void> begin_link_again(std::uint64_t peer, int fd,
+                                                    std::unique_ptr<net::TlsStream> tls);
   [[nodiscard]] bool is_broken(std::uint64_t peer);
   // Looks at a peer this often, in place of as often as the limits say.
   void set_heartbeat(std::uint64_t peer, base::Duration heartbeat, int misses);
+  // What to do with a connection of this peer: wire::Watch::meet.
+  [[nodiscard]] wire::Meeting meet(std::uint64_t peer, bool going_on, bool dialling, bool stands);
   // As if the link had ended by itself.
   void lose_link(std::uint64_t peer, std::string why);
   void close_link(std::uint64_t peer);
@@ -281,6 +285,8 @@ class Engine {
   void read_pending(Peer& peer, net::Link& link);
   void receive(Peer& peer, net::Link& link);
   void suspend(Peer& peer, const std::string& why);
+  [[nodiscard]] base::Result<void> reconnect(std::uint64_t id, int fd,
+                                             std::unique_ptr<net::TlsStream> tls, bool again);
   [[nodiscard]] std::optional<base::Instant> end_broken(base::Instant now);
   void lose(Peer& peer, std::string why);
   void drop_links(Peer& peer);
@@ -366,8 +372,9 @@ class Engine {
 
   const std::uint64_t proc_;
   const Limits limits_;
-  [[nodiscard]] base::Duration heartbeat_of(const Peer& peer) const noexcept {
-    return peer.misses > 0 ? peer.heartbeat : limits_.heartbeat;
+  const wire::Pace pace_;
+  [[nodiscard]] const wire::Pace& pace_of(const Peer& peer) const noexcept {
+    return peer.pace ? *peer.pace : pace_;
   }
   base::SteadyClock clock_;
   std::mutex mutex_;
@@ -431,7 +438,7 @@ class Engine {
   std::uint64_t delays_ = 0;   // of writes, so far
   bool relief_armed_ = false;  // or that a worker may be stuck
   bool relief_soon_ = false;   // for a worker that waits for an answer
-  base::Instant next_beat_{};
+  wire::Rhythm rhythm_;
   std::thread thread_;
 };
 

@@ -420,6 +420,42 @@ TEST_CASE("a peer with a heartbeat of its own is looked at by that") {
   ::close(ends[1]);
 }
 
+TEST_CASE("what waited for a link and went out on it may have arrived when its peer is fenced") {
+  Engine here(1);
+  const auto inbox = call(here, target(here, 2, 9), "e", "data");
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0]).ok());
+  here.fail_peer(2, "gone");
+  REQUIRE(waited_out([&] { return here.wait(*inbox, 1, std::nullopt); }) == Waited::kDone);
+  CHECK(here.arrival(*inbox, 0)->status == static_cast<std::uint8_t>(Status::kFailed));
+  ::close(ends[1]);
+}
+
+TEST_CASE("who is fenced gets no link, and is told so") {
+  Engine here(1);
+  CHECK(here.meet(2, false, false, false) == wire::Meeting::kTake);
+  here.fail_peer(2, "gone");
+  CHECK(here.meet(2, false, false, false) == wire::Meeting::kGone);
+  CHECK(here.meet(2, true, false, false) == wire::Meeting::kGone);
+}
+
+TEST_CASE("a peer that was silent is back when its session has another connection") {
+  Engine here(1, {.heartbeat = std::chrono::milliseconds(5)});
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0], nullptr, /*session=*/true).ok());
+  CHECK(here.control()->kind == Event::Kind::kStalled);
+  const auto next = sockets();
+  ::close(ends[1]);
+  REQUIRE(here.resume_link(2, next[0], nullptr).ok());
+  std::optional<Event> event;
+  do {
+    event = here.control();
+  } while (event.has_value() && event->kind == Event::Kind::kBroken);
+  REQUIRE(event.has_value());
+  CHECK(event->kind == Event::Kind::kAlive);
+  ::close(next[1]);
+}
+
 TEST_CASE("what asks for no reply and reaches nobody is given back, by name of who sent it") {
   Engine here(1);
   Engine there(2);

@@ -29,7 +29,7 @@ base::Result<void> Engine::send(Peer& peer, wire::Kind kind, Bytes head, std::st
                                 std::string_view extent, Bytes data,
                                 std::span<const Bytes> buffers) {
   if (peer.link == nullptr) {
-    if (peer.lost || peer.failure != nullptr || stopping_) return {};
+    if (peer.watch.left() || peer.failure != nullptr || stopping_) return {};
     Parked parked{.kind = kind, .head = {}, .payload = copy_payload(data, buffers)};
     if (parked.payload.size() > wire::k_default_limit - wire::k_call_head - 2 * wire::k_max_name) {
       return base::Error{base::Code::kLimit,

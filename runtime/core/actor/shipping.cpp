@@ -105,7 +105,7 @@ Waited Engine::ship(Shipping& shipping) {
 }
 
 Waited Engine::wait_link(Lock& lock, Peer& peer) {
-  const auto settled = [&] { return peer.link != nullptr || peer.lost || peer.failure != nullptr; };
+  const auto settled = [&] { return peer.link != nullptr || peer.watch.left() || peer.failure != nullptr; };
   if (settled()) return Waited::kDone;
   if (!std::exchange(peer.dialing, true)) push_event({.kind = Event::Kind::kDial, .peer = peer.id});
   return wait_space(lock, settled);

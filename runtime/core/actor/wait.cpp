@@ -195,9 +195,7 @@ void Engine::dispatch(const std::vector<net::Ready>& events) {
     net::Link& link = *watched.link;
     if (event.writable && watched.link == peer.link.get()) flush(peer);
     if (!event.readable) continue;
-    link.last_heard = now;
-    link.pinged = false;
-    if (std::exchange(link.stalled, false)) push_event({.kind = Event::Kind::kAlive, .peer = peer.id});
+    if (peer.watch.heard(now)) push_event({.kind = Event::Kind::kAlive, .peer = peer.id});
     receive(peer, link);
   }
   flush_all();
@@ -312,33 +310,31 @@ void Engine::relieve(base::Instant now) {
 }
 
 void Engine::beat(base::Instant now) {
-  if (now < next_beat_) return;
-  base::Duration next = limits_.heartbeat;
+  const auto away = rhythm_.due(now);
+  if (!away) return;
+  base::Duration next = pace_.beat;
   spin_.set_cores(net::allowed_cores());
   find_stuck();
   trim_segments(now);
   for (const auto& [id, peer] : peers_) {
-    if (peer->link == nullptr || peer->link->broken()) continue;
-    net::Link& link = *peer->link;
-    const base::Duration silent = now - link.last_heard;
-    const base::Duration heartbeat = heartbeat_of(*peer);
-    const int misses = peer->misses > 0 ? peer->misses : limits_.misses;
-    next = std::min(next, heartbeat);
-    if (silent >= heartbeat && !std::exchange(link.pinged, true)) {
-      (void)send(*peer, wire::Kind::kPing, {}, {}, {}, {}, {});
-    }
-    if (silent >= misses * heartbeat && !std::exchange(link.stalled, true)) {
+    if (peer->link == nullptr || peer->watch.broken()) continue;
+    const wire::Pace& pace = pace_of(*peer);
+    next = std::min(next, pace.beat);
+    peer->watch.excuse(now, *away);
+    const wire::Watch::Due due = peer->watch.look(now, pace);
+    if (due.ping) (void)send(*peer, wire::Kind::kPing, {}, {}, {}, {}, {});
+    if (due.silent) {
       push_event({.kind = Event::Kind::kStalled,
                   .peer = id,
-                  .seconds = std::chrono::duration<double>(silent).count()});
+                  .seconds = std::chrono::duration<double>(*due.silent).count()});
     }
   }
-  next_beat_ = now + next;
+  rhythm_.again(now, next);
 }
 
 base::Instant Engine::run_timers(base::Instant now) {
   beat(now);
-  base::Instant due = next_beat_;
+  base::Instant due = rhythm_.next();
   if (flush_armed_ && now < flush_due_) {
     due = std::min(due, flush_due_);
   } else {

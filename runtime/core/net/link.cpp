@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "wire/encoder.hpp"
+
 namespace monarch::net {
 namespace {
 
@@ -22,7 +24,6 @@ constexpr std::size_t kLarge = 32 << 10;   // from here on a frame is not copied
 constexpr std::size_t kInput = 128 << 10;  // bytes taken from a socket at once
 constexpr int kReads = 8;                  // at most, before the others get their turn
 constexpr std::size_t kKeptCapacity = 1 << 20;
-constexpr std::array<std::byte, wire::k_alignment> kZeros{};
 
 #if defined(MSG_NOSIGNAL)
 constexpr int kSendFlags = MSG_NOSIGNAL;
@@ -54,7 +55,7 @@ std::vector<std::byte>& input_buffer() {
 
 Link::Link(int fd, std::unique_ptr<TlsStream> tls, bool session)
     : decoder_(wire::DecoderOptions{}), is_unix_(is_unix_socket(fd)) {
-  if (session) log_.emplace();
+  if (session) session_.emplace();
   open(fd, std::move(tls));
 }
 
@@ -83,100 +84,47 @@ void Link::break_off() {
 void Link::resume(int fd, std::unique_ptr<TlsStream> tls) {
   break_off();
   open(fd, std::move(tls));
-  gone_ = stalled = pinged = false;
-  // A frame that had come in part comes again.
-  const std::uint64_t taken = decoder_.expected_sequence();
-  decoder_ = wire::Decoder({.limit = wire::k_default_limit, .first_sequence = taken});
-  base::store_little(base::MutableBytes(greeting_), taken);
-  greeting_left_ = greeting_.size();
-  greeted_ = 0;
-  unacknowledged_ = 0;
+  gone_ = false;
+  session_->resume();
 }
 
-// The first bytes of the peer on a resumed connection: how many frames it has taken.
-bool Link::read_greeting(Bytes& input) {
-  const std::size_t size = std::min(heard_.size() - *greeted_, input.size());
-  std::memcpy(heard_.data() + *greeted_, input.data(), size);
-  input = input.subspan(size);
-  *greeted_ += size;
-  if (*greeted_ < heard_.size()) return true;
-  greeted_.reset();
-  if (auto resumed = log_->resume(base::load_little<std::uint64_t>(heard_)); !resumed) {
-    why_ = resumed.error().message;
-    return false;
-  }
-  return true;
+void Link::begin_again(int fd, std::unique_ptr<TlsStream> tls) {
+  break_off();
+  open(fd, std::move(tls));
+  gone_ = false;
+  session_->begin_again();
 }
 
 bool Link::acknowledge(bool now) {
-  if (!log_ || broken() || unacknowledged_ < (now ? 1 : wire::k_acknowledge_after)) return false;
-  unacknowledged_ = 0;
-  std::array<std::byte, 8> count{};
-  base::store_little(base::MutableBytes(count), decoder_.expected_sequence());
-  const Bytes message(count);
-  (void)send(wire::Kind::kAcknowledged, {&message, 1}, {});
-  return true;
+  if (!session_ || broken()) return false;
+  const std::uint64_t before = session_->log().size();
+  const bool said = session_->acknowledge(now);
+  queued_ += session_->log().size() - before;
+  return said;
 }
 
 base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
                               std::span<const Bytes> buffers) {
-  std::size_t message = 0;
-  for (const Bytes part : parts) message += part.size();
-  const std::size_t table = wire::table_size(buffers.size());
-  std::uint64_t end = wire::k_header_size + table + message;
-  for (const Bytes buffer : buffers) end += wire::padding_at(end) + buffer.size();
-  const std::uint64_t length = end - wire::k_header_size;
-  if (length > wire::k_default_limit || buffers.size() > wire::k_max_buffers) {
-    return Error{Code::kLimit, "a message of " + std::to_string(length) + " bytes in " +
+  const wire::FrameShape shape = wire::shape_of(parts, buffers);
+  if (shape.length > wire::k_default_limit || buffers.size() > wire::k_max_buffers) {
+    return Error{Code::kLimit, "a message of " + std::to_string(shape.length) + " bytes in " +
                                    std::to_string(buffers.size() + 1) +
                                    " parts is above the limit of " +
                                    std::to_string(wire::k_default_limit) + " bytes in " +
                                    std::to_string(wire::k_max_buffers + 1) + " parts"};
   }
-  queued_ += end;
-  if (gone_ && !log_) return {};
-
-  const std::size_t head_start = out_.size();
-  if (log_) {
-    log_->begin();
-  } else {
-    out_.resize(head_start + wire::k_header_size + table);
-  }
-  const base::MutableBytes head = log_ ? log_->extend(wire::k_header_size + table)
-                                       : base::MutableBytes(out_).subspan(head_start);
-  wire::write_header({.kind = static_cast<std::uint8_t>(kind),
-                      .flags = 0,
-                      .buffers = static_cast<std::uint16_t>(buffers.size()),
-                      .sequence = sequence_++,
-                      .length = static_cast<std::uint32_t>(length)},
-                     head);
-  if (!buffers.empty()) {
-    base::MutableBytes entry = head.subspan(wire::k_header_size);
-    base::store_little(entry, static_cast<std::uint32_t>(message));
-    for (const Bytes buffer : buffers) {
-      entry = entry.subspan(4);
-      base::store_little(entry, static_cast<std::uint32_t>(buffer.size()));
-    }
-  }
-  if (log_) {
-    std::size_t at = wire::k_header_size + table + message;
-    for (const Bytes part : parts) log_->append(part);
-    for (const Bytes buffer : buffers) {
-      const std::size_t padding = wire::padding_at(at);
-      log_->append(Bytes(kZeros).first(padding));
-      log_->append(buffer);
-      at += padding + buffer.size();
-    }
-    if (length >= kLarge) flush();
+  queued_ += wire::k_header_size + shape.length;
+  if (session_) {
+    session_->send(static_cast<std::uint8_t>(kind), parts, buffers);
+    if (shape.length >= kLarge) flush();
     return {};
   }
-  std::vector<Bytes> pieces;
-  std::size_t offset = wire::k_header_size + table;
-  const auto add = [&pieces, &offset](Bytes piece) {
-    if (!piece.empty()) pieces.push_back(piece);
-    offset += piece.size();
-  };
-  if (length < kLarge) {
+  if (gone_) return {};
+  const std::size_t head_start = out_.size();
+  out_.resize(head_start + shape.head);
+  wire::write_head(static_cast<std::uint8_t>(kind), sequence_++, shape, buffers,
+                   base::MutableBytes(out_).subspan(head_start));
+  if (shape.length < kLarge) {
     for (const Bytes part : parts) out_.insert(out_.end(), part.begin(), part.end());
     for (const Bytes buffer : buffers) {
       const std::size_t padding = wire::padding_at(out_.size() - head_start);
@@ -185,9 +133,15 @@ base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
     }
     return {};
   }
+  std::vector<Bytes> pieces;
+  std::size_t offset = shape.head;
+  const auto add = [&pieces, &offset](Bytes piece) {
+    if (!piece.empty()) pieces.push_back(piece);
+    offset += piece.size();
+  };
   for (const Bytes part : parts) add(part);
   for (const Bytes buffer : buffers) {
-    add(Bytes(kZeros).first(wire::padding_at(offset)));
+    add(wire::k_zeros.first(wire::padding_at(offset)));
     add(buffer);
   }
   if (flush() && unsent() == 0) {
@@ -306,10 +260,9 @@ Descriptor Link::take_descriptor() {
 }
 
 bool Link::flush_session() {
-  while (!broken() && !gone_ && (greeting_left_ > 0 || (!greeted_ && unsent() > 0))) {
-    const Bytes next = greeting_left_ > 0
-                           ? Bytes(greeting_).subspan(greeting_.size() - greeting_left_)
-                           : log_->next();
+  while (!broken() && !gone_) {
+    const Bytes next = session_->next();
+    if (next.empty()) break;
     const ssize_t sent = tls_ != nullptr ? tls_->write(next)
                                          : ::send(fd_, next.data(), next.size(), kSendFlags);
     if (sent < 0) {
@@ -317,17 +270,13 @@ bool Link::flush_session() {
       gone_ = errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS;
       break;
     }
-    if (greeting_left_ > 0) {
-      greeting_left_ -= static_cast<std::size_t>(sent);
-    } else {
-      log_->wrote(static_cast<std::size_t>(sent));
-    }
+    session_->wrote(static_cast<std::size_t>(sent));
   }
   return !gone_;
 }
 
 bool Link::flush() {
-  if (log_) return flush_session();
+  if (session_) return flush_session();
   while (!gone_ && unsent() > 0) {
     const ssize_t sent = write_some();
     if (sent < 0) {
@@ -352,10 +301,10 @@ bool Link::flush() {
 }
 
 bool Link::take(Bytes input, const std::function<bool(wire::Frame&)>& handle) {
-  unacknowledged_ += input.size();
-  if (greeted_) {
-    if (!read_greeting(input)) return false;
-    went_on = went_on || !greeted_;
+  if (session_) {
+    auto taken = session_->take(input, handle);
+    if (!taken) why_ = taken.error().message;
+    return taken.ok();
   }
   while (!input.empty()) {
     auto frame = decoder_.next(input);
@@ -363,17 +312,7 @@ bool Link::take(Bytes input, const std::function<bool(wire::Frame&)>& handle) {
       why_ = frame.error().message;
       return false;
     }
-    if (!frame->has_value()) continue;
-    if (log_ && (*frame)->header.kind == static_cast<std::uint8_t>(wire::Kind::kAcknowledged)) {
-      const Bytes message = (*frame)->message;
-      auto done = message.size() == 8
-                      ? log_->acknowledged(base::load_little<std::uint64_t>(message))
-                      : base::Error{base::Code::kMalformed, "an acknowledgement of another size"};
-      if (done) continue;
-      why_ = done.error().message;
-      return false;
-    }
-    if (!handle(**frame)) {
+    if (frame->has_value() && !handle(**frame)) {
       why_ = "a message that says nothing of ours";
       return false;
     }
@@ -387,7 +326,8 @@ bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
   for (int reads = 0; reads < kReads || pending(); ++reads) {
     const ssize_t count = read_some(buffer);
     if (count == 0) {
-      why_ = decoder_.pending() == 0 ? "closed by the peer" : "closed in the middle of a frame";
+      const bool whole = session_ ? !session_->in_a_frame() : decoder_.pending() == 0;
+      why_ = whole ? "closed by the peer" : "closed in the middle of a frame";
       return false;
     }
     if (count < 0) {
@@ -396,10 +336,7 @@ bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
       why_ = errno == EPROTO && tls_ != nullptr ? tls_->why() : std::strerror(errno);
       return false;
     }
-    if (!take(Bytes(buffer.data(), static_cast<std::size_t>(count)), handle)) {
-      refused_ = true;
-      return false;
-    }
+    if (!take(Bytes(buffer.data(), static_cast<std::size_t>(count)), handle)) return false;
     if (received_.size() > kMostReceived) {
       why_ = "more descriptors than frames that have one";
       return false;

@@ -6,7 +6,6 @@
 
 #include <sys/types.h>
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
@@ -38,13 +37,19 @@ class Link {
 
   // A session whose connection has ended by no fault of what was sent may go on with another one;
   // until then it is broken, and keeps what is sent.
-  [[nodiscard]] bool is_session() const noexcept { return log_.has_value(); }
+  [[nodiscard]] bool is_session() const noexcept { return session_.has_value(); }
   [[nodiscard]] bool broken() const noexcept { return fd_ < 0; }
-  [[nodiscard]] bool resumable() const noexcept { return log_.has_value() && !refused_; }
+  [[nodiscard]] bool resumable() const noexcept { return session_ && !session_->refused(); }
+  // Whether nothing of the session is known to have reached either side.
+  [[nodiscard]] bool untouched() const noexcept { return session_ && session_->untouched(); }
   void break_off();
   void resume(int fd, std::unique_ptr<TlsStream> tls);
+  // As resume(), with a peer that never knew of the session; where untouched().
+  void begin_again(int fd, std::unique_ptr<TlsStream> tls);
   // Says what was taken, where that is due; always with `now`. Whether there was anything to say.
   bool acknowledge(bool now);
+  // Whether the peer has said where to go on, since this was asked last.
+  [[nodiscard]] bool went_on() noexcept { return session_ && session_->went_on(); }
 
   // Queues one frame: its message is the concatenation of `parts`. Fails when it is above the
   // limit; the link goes on.
@@ -65,10 +70,10 @@ class Link {
   // Bytes of all frames so far, and those of them that the socket took.
   [[nodiscard]] std::uint64_t queued() const noexcept { return queued_; }
   [[nodiscard]] std::uint64_t written() const noexcept {
-    return log_ ? queued_ - log_->next().size() : written_;
+    return session_ ? queued_ - session_->unsent() : written_;
   }
   [[nodiscard]] std::size_t unsent() const noexcept {
-    return log_ ? log_->next().size() : out_.size() - sent_;
+    return session_ ? session_->unsent() : out_.size() - sent_;
   }
 
   // Reads what is there, up to a bound, and hands out the frames; views into the frame live until
@@ -80,14 +85,10 @@ class Link {
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
   base::Instant last_flush{};
-  base::Instant last_heard{};
   bool waits_for_space = false;  // the poller watches for room in the socket
   std::uint64_t wait = 0;        // the owner's count of waits when it last sent something here
   std::uint32_t burst = 0;       // messages since then
-  bool went_on = false;          // the peer has said where to go on, since this was cleared
   bool dirty = false;            // in the owner's list of links to flush
-  bool pinged = false;
-  bool stalled = false;
 
  private:
   struct Passing {
@@ -101,7 +102,6 @@ class Link {
   [[nodiscard]] ::ssize_t write_some();
   bool flush_session();
   void open(int fd, std::unique_ptr<TlsStream> tls);
-  [[nodiscard]] bool read_greeting(base::Bytes& input);
   [[nodiscard]] bool take(base::Bytes input, const std::function<bool(wire::Frame&)>& handle);
   [[nodiscard]] ::ssize_t read_some(std::span<std::byte> buffer);
   void keep(std::span<const base::Bytes> pieces);
@@ -117,14 +117,7 @@ class Link {
   std::deque<Descriptor> received_;  // by frame; -1 for one that was lost on the way
   const bool is_unix_;
 
-  // of a session
-  std::optional<wire::SendLog> log_;
-  std::array<std::byte, wire::k_resume_size> greeting_{};  // ours, then what came of the peer's
-  std::size_t greeting_left_ = 0;                          // of ours, to be written
-  std::optional<std::size_t> greeted_;                     // bytes of the peer's, until it is there
-  std::array<std::byte, wire::k_resume_size> heard_{};
-  std::size_t unacknowledged_ = 0;  // bytes taken since we last said so
-  bool refused_ = false;            // the peer broke the rules: there is no going on
+  std::optional<wire::Session> session_;  // in place of decoder_, sequence_ and out_
 
   bool gone_ = false;
   std::uint64_t queued_ = 0;

@@ -13,14 +13,39 @@ using base::Error;
 
 constexpr std::array<std::byte, k_alignment> kZeros{};
 
-// Bytes after the header. No sum of what fits into memory leaves 64 bits.
-std::uint64_t length_of(Bytes message, std::span<const Bytes> buffers, bool checksum) noexcept {
-  std::uint64_t end = k_header_size + table_size(buffers.size()) + message.size();
-  for (const Bytes buffer : buffers) end += padding_at(end) + buffer.size();
-  return end - k_header_size + (checksum ? k_checksum_size : 0);
+void write_table(std::size_t message, std::span<const Bytes> buffers,
+                 base::MutableBytes entry) noexcept {
+  if (buffers.empty()) return;
+  base::store_little(entry, static_cast<std::uint32_t>(message));
+  for (const Bytes buffer : buffers) {
+    entry = entry.subspan(4);
+    base::store_little(entry, static_cast<std::uint32_t>(buffer.size()));
+  }
 }
 
 }  // namespace
+
+const Bytes k_zeros(kZeros);
+
+FrameShape shape_of(std::span<const Bytes> parts, std::span<const Bytes> buffers) noexcept {
+  FrameShape shape{.head = k_header_size + table_size(buffers.size()), .message = 0, .length = 0};
+  for (const Bytes part : parts) shape.message += part.size();
+  std::uint64_t end = shape.head + shape.message;
+  for (const Bytes buffer : buffers) end += padding_at(end) + buffer.size();
+  shape.length = end - k_header_size;
+  return shape;
+}
+
+void write_head(std::uint8_t kind, std::uint64_t sequence, const FrameShape& shape,
+                std::span<const Bytes> buffers, base::MutableBytes out) noexcept {
+  write_header({.kind = kind,
+                .flags = 0,
+                .buffers = static_cast<std::uint16_t>(buffers.size()),
+                .sequence = sequence,
+                .length = static_cast<std::uint32_t>(shape.length)},
+               out);
+  write_table(shape.message, buffers, out.subspan(k_header_size));
+}
 
 base::Result<EncodedFrame> encode(Bytes message, std::span<const Bytes> buffers,
                                   const EncodeOptions& options) {
@@ -28,7 +53,9 @@ base::Result<EncodedFrame> encode(Bytes message, std::span<const Bytes> buffers,
     return Error{Code::kLimit, "a frame carries at most " + std::to_string(k_max_buffers) +
                                    " out-of-band buffers, not " + std::to_string(buffers.size())};
   }
-  const std::uint64_t length = length_of(message, buffers, options.checksum);
+  // No sum of what fits into memory leaves 64 bits.
+  const std::uint64_t length =
+      shape_of({&message, 1}, buffers).length + (options.checksum ? k_checksum_size : 0);
   if (length > options.limit) {
     return Error{Code::kLimit, "a frame of " + std::to_string(length) + " bytes is above the limit of " +
                                    std::to_string(options.limit) + "; send it in chunks"};
@@ -46,15 +73,7 @@ base::Result<EncodedFrame> encode(Bytes message, std::span<const Bytes> buffers,
   frame.head_ = std::make_unique_for_overwrite<std::byte[]>(head_size);
   const base::MutableBytes head(frame.head_.get(), head_size);
   write_header(header, head);
-  if (!buffers.empty()) {
-    base::MutableBytes entry = head.subspan(k_header_size);
-    const auto put = [&entry](Bytes part) {
-      base::store_little(entry, static_cast<std::uint32_t>(part.size()));
-      entry = entry.subspan(4);
-    };
-    put(message);
-    for (const Bytes buffer : buffers) put(buffer);
-  }
+  write_table(message.size(), buffers, head.subspan(k_header_size));
 
   const auto add = [&frame](Bytes piece) {
     if (piece.empty()) return;
@@ -64,7 +83,7 @@ base::Result<EncodedFrame> encode(Bytes message, std::span<const Bytes> buffers,
   add(head);
   add(message);
   for (const Bytes buffer : buffers) {
-    add(Bytes(kZeros).first(padding_at(frame.size_)));
+    add(k_zeros.first(padding_at(frame.size_)));
     add(buffer);
   }
   if (options.checksum) {

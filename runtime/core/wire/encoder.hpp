@@ -11,6 +11,22 @@
 
 namespace monarch::wire {
 
+// What goes between a message and its buffers, as far as there is need of it.
+extern const Bytes k_zeros;
+
+// The sizes of a frame without a checksum, whose message is the concatenation of `parts`.
+struct FrameShape {
+  std::size_t head;      // header and table
+  std::size_t message;
+  std::uint64_t length;  // of all that follows the header
+};
+
+[[nodiscard]] FrameShape shape_of(std::span<const Bytes> parts,
+                                  std::span<const Bytes> buffers) noexcept;
+// The first `shape.head` bytes of that frame, which has to be within the limits.
+void write_head(std::uint8_t kind, std::uint64_t sequence, const FrameShape& shape,
+                std::span<const Bytes> buffers, base::MutableBytes out) noexcept;
+
 struct EncodeOptions {
   std::uint8_t kind = 0;
   std::uint64_t sequence = 0;

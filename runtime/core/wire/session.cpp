@@ -1,6 +1,12 @@
 #include "wire/session.hpp"
 
+#include <algorithm>
+#include <cstring>
 #include <string>
+#include <utility>
+
+#include "wire/encoder.hpp"
+#include "wire/message.hpp"
 
 namespace monarch::wire {
 namespace {
@@ -59,6 +65,109 @@ void SendLog::drop_front() {
     sent_ -= front_;
     front_ = 0;
   }
+}
+
+void Session::send(std::uint8_t kind, std::span<const base::Bytes> parts,
+                   std::span<const base::Bytes> buffers) {
+  const FrameShape shape = shape_of(parts, buffers);
+  log_.begin();
+  write_head(kind, sequence_++, shape, buffers, log_.extend(shape.head));
+  std::size_t at = shape.head + shape.message;
+  for (const base::Bytes part : parts) log_.append(part);
+  for (const base::Bytes buffer : buffers) {
+    const std::size_t padding = padding_at(at);
+    log_.append(k_zeros.first(padding));
+    log_.append(buffer);
+    at += padding + buffer.size();
+  }
+}
+
+bool Session::acknowledge(bool now) {
+  if (unacknowledged_ < (now ? 1 : k_acknowledge_after)) return false;
+  unacknowledged_ = 0;
+  std::array<std::byte, 8> count{};
+  base::store_little(base::MutableBytes(count), decoder_.expected_sequence());
+  const base::Bytes message(count);
+  send(static_cast<std::uint8_t>(Kind::kAcknowledged), {&message, 1}, {});
+  return true;
+}
+
+base::Bytes Session::next() const noexcept {
+  if (greeting_left_ > 0) return base::Bytes(greeting_).last(greeting_left_);
+  return greeted_ ? base::Bytes{} : log_.next();
+}
+
+void Session::wrote(std::size_t size) noexcept {
+  if (greeting_left_ > 0) {
+    greeting_left_ -= size;
+  } else {
+    log_.wrote(size);
+  }
+}
+
+base::Result<void> Session::take(base::Bytes input, const Handle& handle) {
+  unacknowledged_ += input.size();
+  refused_ = true;  // unless all of it is in order
+  if (greeted_) {
+    if (auto read = read_greeting(input); !read) return read;
+  }
+  while (!input.empty()) {
+    auto frame = decoder_.next(input);
+    if (!frame) return std::move(frame).error();
+    if (!frame->has_value()) continue;
+    if ((*frame)->header.kind == static_cast<std::uint8_t>(Kind::kAcknowledged)) {
+      if (auto done = take_acknowledgement((*frame)->message); !done) return done;
+    } else if (!handle(**frame)) {
+      return base::Error{base::Code::kMalformed, "a message that says nothing of ours"};
+    }
+  }
+  refused_ = false;
+  return {};
+}
+
+// The first bytes of the peer on a resumed connection: how many frames it has taken.
+base::Result<void> Session::read_greeting(base::Bytes& input) {
+  const std::size_t size = std::min(heard_.size() - *greeted_, input.size());
+  std::memcpy(heard_.data() + *greeted_, input.data(), size);
+  input = input.subspan(size);
+  *greeted_ += size;
+  if (*greeted_ < heard_.size()) return {};
+  greeted_.reset();
+  went_on_ = true;
+  return log_.resume(base::load_little<std::uint64_t>(heard_));
+}
+
+base::Result<void> Session::take_acknowledgement(base::Bytes message) {
+  if (message.size() != 8) {
+    return base::Error{base::Code::kMalformed, "an acknowledgement of another size"};
+  }
+  return log_.acknowledged(base::load_little<std::uint64_t>(message));
+}
+
+bool Session::went_on() noexcept { return std::exchange(went_on_, false); }
+
+void Session::resume() {
+  reset();
+  base::store_little(base::MutableBytes(greeting_), decoder_.expected_sequence());
+  greeting_left_ = greeting_.size();
+  greeted_ = 0;
+}
+
+void Session::begin_again() {
+  reset();
+  (void)log_.resume(0);
+}
+
+bool Session::untouched() const noexcept {
+  return decoder_.expected_sequence() == 0 && log_.acknowledged() == 0;
+}
+
+void Session::reset() {
+  // A frame that had come in part comes again.
+  decoder_ = Decoder({.limit = k_default_limit, .first_sequence = decoder_.expected_sequence()});
+  greeting_left_ = 0;
+  greeted_.reset();
+  unacknowledged_ = 0;
 }
 
 }  // namespace monarch::wire

@@ -1,17 +1,22 @@
-// What one side of a session keeps so that its frames survive the connection they were sent on: the
-// bytes of every frame that the other side has not acknowledged, in order. Without I/O.
+// One side of a session: frames that survive the connection they were sent on. Without I/O.
 //
-// Frames are numbered by their headers. After a break each side says how many frames it has taken;
-// the other one goes on from there, so that nothing is lost and nothing is taken twice.
+// It keeps the bytes of every frame that the other side has not acknowledged, in order. Frames are
+// numbered by their headers. After a break each side says how many frames it has taken; the other
+// one goes on from there, so that nothing is lost and nothing is taken twice.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "wire/decoder.hpp"
 
 namespace monarch::wire {
 
@@ -38,7 +43,10 @@ class SendLog {
   [[nodiscard]] base::Result<void> resume(std::uint64_t frames);
 
   [[nodiscard]] std::uint64_t frames() const noexcept { return acknowledged_ + starts_.size(); }
+  [[nodiscard]] std::uint64_t acknowledged() const noexcept { return acknowledged_; }
   [[nodiscard]] std::size_t held() const noexcept { return bytes_.size() - front_; }
+  // Bytes of all frames there ever were.
+  [[nodiscard]] std::uint64_t size() const noexcept { return base_ + bytes_.size(); }
 
  private:
   void drop_front();
@@ -50,6 +58,56 @@ class SendLog {
   std::deque<std::uint64_t> starts_;  // of each frame, as a position in all there ever was
   std::uint64_t base_ = 0;           // the position of bytes_[0]
   std::uint64_t acknowledged_ = 0;   // frames
+};
+
+class Session {
+ public:
+  using Handle = std::function<bool(Frame&)>;
+
+  // Queues one frame, whose message is the concatenation of `parts`; its size is within the limit.
+  void send(std::uint8_t kind, std::span<const base::Bytes> parts,
+            std::span<const base::Bytes> buffers);
+  // Queues an acknowledgement where one is due, always with `now`. Whether there was any to say.
+  bool acknowledge(bool now);
+
+  // What is to be written next; nothing on a resumed connection until the peer said where to go on.
+  [[nodiscard]] base::Bytes next() const noexcept;
+  void wrote(std::size_t size) noexcept;
+  // Bytes of frames that this connection has not taken.
+  [[nodiscard]] std::size_t unsent() const noexcept { return log_.next().size(); }
+
+  // Bytes came from the peer. Frames of the floors above go to `handle`; what it has no use for it
+  // answers with false. An error is final: the peer broke the rules, and there is no going on.
+  [[nodiscard]] base::Result<void> take(base::Bytes input, const Handle& handle);
+  // Whether the peer has said where to go on, since this was asked last.
+  [[nodiscard]] bool went_on() noexcept;
+  [[nodiscard]] bool refused() const noexcept { return refused_; }
+  [[nodiscard]] bool in_a_frame() const noexcept { return decoder_.pending() != 0; }
+
+  // Another connection takes the place of the last one: both sides say first what they have taken.
+  void resume();
+  // As resume(), where the peer has no session: it never heard of the connection that this one was
+  // made with. Only where untouched(): the peer begins anew, and so does this side.
+  void begin_again();
+  [[nodiscard]] bool untouched() const noexcept;
+
+  [[nodiscard]] const SendLog& log() const noexcept { return log_; }
+
+ private:
+  [[nodiscard]] base::Result<void> read_greeting(base::Bytes& input);
+  [[nodiscard]] base::Result<void> take_acknowledgement(base::Bytes message);
+  void reset();
+
+  SendLog log_;
+  Decoder decoder_{DecoderOptions{}};
+  std::uint64_t sequence_ = 0;
+  std::array<std::byte, k_resume_size> greeting_{};  // ours
+  std::size_t greeting_left_ = 0;                    // of ours, to be written
+  std::array<std::byte, k_resume_size> heard_{};     // the peer's
+  std::optional<std::size_t> greeted_;               // bytes of the peer's, until it is there
+  std::size_t unacknowledged_ = 0;                   // bytes taken since we last said so
+  bool went_on_ = false;
+  bool refused_ = false;
 };
 
 }  // namespace monarch::wire

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <random>
 #include <string>
 #include <string_view>
@@ -119,6 +120,73 @@ TEST_CASE("nothing is lost and nothing comes twice, wherever the connection brea
     for (std::size_t i = taken; i < sizes.size(); ++i) left += sizes[i];
     CHECK(log.next().size() == left);
   }
+}
+
+struct Taken {
+  Session session;
+  std::vector<std::string> frames;
+
+  void send(std::string_view text) {
+    const base::Bytes part = bytes_of(text);
+    session.send(1, {&part, 1}, {});
+  }
+  bool take(base::Bytes bytes) {
+    return session
+        .take(bytes,
+              [this](Frame& frame) {
+                frames.push_back(text_of(frame.message));
+                return true;
+              })
+        .ok();
+  }
+};
+
+std::vector<std::byte> written(Session& session) {
+  std::vector<std::byte> all;
+  for (base::Bytes next = session.next(); !next.empty(); next = session.next()) {
+    all.insert(all.end(), next.begin(), next.end());
+    session.wrote(next.size());
+  }
+  return all;
+}
+
+TEST_CASE("a session whose peer never heard of it begins again with nothing lost") {
+  Taken one, other;
+  one.send("first");
+  (void)written(one.session);  // on a connection that the other side never knew
+  REQUIRE(one.session.untouched());
+  one.session.begin_again();
+  other.send("hello");
+  REQUIRE(one.take(written(other.session)));
+  REQUIRE(other.take(written(one.session)));
+  CHECK(one.frames == std::vector<std::string>{"hello"});
+  CHECK(other.frames == std::vector<std::string>{"first"});
+  CHECK_FALSE(one.session.untouched());
+}
+
+TEST_CASE("after a break nothing is written before the peer has said where to go on") {
+  Taken one, other;
+  one.send("first");
+  const std::vector<std::byte> sent = written(one.session);
+  REQUIRE(other.take(base::Bytes(sent).first(10)));  // the rest never arrives
+  one.session.resume();
+  other.session.resume();
+  CHECK(written(one.session).size() == k_resume_size);
+  CHECK_FALSE(one.session.went_on());
+  REQUIRE(one.take(written(other.session)));
+  CHECK(one.session.went_on());
+  const std::array<std::byte, k_resume_size> nothing{};
+  REQUIRE(other.take(nothing));
+  REQUIRE(other.take(written(one.session)));
+  CHECK(other.frames == std::vector<std::string>{"first"});
+}
+
+TEST_CASE("a peer that says what cannot be is refused for good") {
+  Taken one;
+  one.session.resume();
+  const std::array<std::byte, k_resume_size> lie{std::byte{9}};
+  CHECK_FALSE(one.take(lie));
+  CHECK(one.session.refused());
 }
 
 }  // namespace

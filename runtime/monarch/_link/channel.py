@@ -66,13 +66,17 @@ class Channel:
             return False
         return True
 
-    def go_on(self, engine: Engine, peer: int) -> bool:
-        """Let the engine have it for the session with `peer`; False where there is none."""
+    def go_on(self, engine: Engine, peer: int, *, again: bool = False) -> bool:
+        """Let the engine have it for the session with `peer`; False where there is none.
+
+        `again`: the peer does not know of the session, which begins again with it.
+        """
         from monarch.errors import FrameError  # noqa: PLC0415 - off this host only
 
         tls, self.tls = self.tls, None
+        resume = engine.begin_link_again if again else engine.resume_link
         try:
-            engine.resume_link(peer, self.sock.detach(), tls)
+            resume(peer, self.sock.detach(), tls)
         except FrameError:
             return False
         return True

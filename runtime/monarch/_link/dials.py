@@ -87,6 +87,10 @@ class Dials:
         for dial in [d for d in self._dials if d.peer == peer]:
             self._fail(dial, LinkError("closed", f"proc {peer:016x} is gone"))
 
+    def wants(self, peer: int) -> bool:
+        """Whether the peer is dialled, be it between two tries."""
+        return any(d.peer == peer for d in self._dials)
+
     def trying(self, peer: int) -> bool:
         """Whether a socket of a dial to the peer is open."""
         return any(d.peer == peer and d.channel is not None for d in self._dials)
@@ -232,8 +236,9 @@ class Dials:
         except LinkError as error:
             if channel.tls is None:
                 self._fail(dial, LinkError(error.code, f"{dial.address}: {error}"))
-            else:
-                self._fail(dial, self._tls_error(dial, channel, error))
+                return
+            named = self._tls_error(dial, channel, error)
+            (self._fail if named.code in _FINAL else self._retry)(dial, named)
         except OSError as error:
             self._retry(dial, unreachable(dial.address, error.errno or 0))
 

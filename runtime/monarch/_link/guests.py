@@ -230,14 +230,17 @@ class Guests:
     def _decide(self, guest: Guest, side: handshake.Listener) -> None:
         peer = side.peer
         engine = self._identity.engine
-        if side.peer_role == handshake.GOING_ON:
-            self._go_on(guest, side)
-            return
-        if engine.has_link(peer) or (self._identity.own < peer and self._dials.trying(peer)):
-            self._turn_away(guest, handshake.refusal("duplicate"))
+        going_on = side.peer_role == handshake.GOING_ON
+        stands = self._identity.own < peer and self._dials.trying(peer)
+        verdict = engine.meet(peer, going_on, self._dials.wants(peer), stands)
+        if verdict in {"duplicate", "gone"}:
+            self._turn_away(guest, handshake.refusal(verdict))
             return
         guest.channel.send(side.accept())
         del self._guests[guest.channel.fileno()]
+        if verdict != "take":
+            guest.channel.go_on(engine, peer, again=verdict == "begin")
+            return
         if guest.hosts:
             self._identity.far.add(peer)
             if not self._identity.public:
@@ -245,19 +248,6 @@ class Guests:
         taken = guest.channel.give(engine, peer, session=bool(guest.hosts))
         if taken and self._linked is not None:
             self._linked(peer, side.peer_role)
-
-    def _go_on(self, guest: Guest, side: handshake.Listener) -> None:
-        """A link that there is goes on over this connection."""
-        peer = side.peer
-        engine = self._identity.engine
-        if not engine.has_link(peer):
-            self._turn_away(guest, handshake.refusal("gone"))
-        elif self._identity.own < peer and self._dials.trying(peer):
-            self._turn_away(guest, handshake.refusal("duplicate"))
-        else:
-            guest.channel.send(side.accept())
-            del self._guests[guest.channel.fileno()]
-            guest.channel.go_on(engine, peer)
 
     def _turn_away(self, guest: Guest, farewell: bytes) -> None:
         del self._guests[guest.channel.fileno()]

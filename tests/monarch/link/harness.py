@@ -18,6 +18,7 @@ class Links:
 
     def __init__(self) -> None:
         self.links: dict[int, socket.socket] = {}
+        self.fenced: set[int] = set()
         self.made = threading.Condition()
         self._watched = {}
         self._lock = threading.Lock()
@@ -44,6 +45,12 @@ class Links:
             self.links.pop(peer).close()
             return False
         return True
+
+    def meet(self, peer, going_on, dialling, stands):
+        """As the engine without a session: these are links of one host."""
+        if peer in self.fenced or going_on:
+            return "gone"
+        return "duplicate" if self.has_link(peer) or (dialling and stands) else "take"
 
     def watch(self, fd, handler):
         with self._lock:

@@ -134,6 +134,22 @@ def test_a_second_dial_finds_the_link_that_is_there(process, name):
     assert list(at_a.links) == [2]
 
 
+@pytest.mark.promise("N02")
+def test_one_that_was_declared_dead_gets_no_link_and_the_next_one_does(process, name):
+    a, at_a = process(1)
+    a.listen(parse(name))
+    at_a.fenced.add(2)
+    b, at_b = process(2)
+    with pytest.raises(LinkError) as caught:
+        b.connect(parse(name), seconds=0.2)
+    assert caught.value.code == "gone"
+    assert not at_b.links
+    c, _ = process(3)
+    assert c.connect(parse(name), seconds=20) == 1
+    at_a.link_to(3)
+    assert list(at_a.links) == [3]
+
+
 @pytest.mark.slow
 def test_two_that_dial_each_other_at_once_end_with_one_link(process, name):
     for turn in range(40):
