@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from typing import Self
 
 CLOUD = "rig"  # what SkyPilot calls the cluster
-_START_SECONDS = 120
+_START_SECONDS = 300
 _OF_UV = ("UV_CACHE_DIR", "UV_INDEX_URL", "SSL_CERT_FILE")  # how it reaches packages here
 
 _SSH = """\

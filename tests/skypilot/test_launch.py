@@ -19,7 +19,7 @@ from tests.monarch.job.programs import Who, gone
 pytest.importorskip("sky", reason="pip install skypilot; session skypilot runs these")
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1800)]
 ROOT = Path(__file__).resolve().parents[2]
-SMALL = {"infra": f"slurm/{skypilot.CLOUD}", "cpus": 1, "memory": 1}
+SMALL = {"infra": f"slurm/{skypilot.CLOUD}", "cpus": 8, "memory": 1}  # a node each
 
 
 @pytest.fixture(scope="module")
