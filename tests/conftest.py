@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import hypothesis
 import pytest
 
 from ci import built
@@ -19,6 +20,10 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).resolve().parent.parent
 
 pytest_plugins = ["monarch.testing"]
+
+# How long an example takes says more of the machine than of the code.
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     # As jobs in the background are started; what the tests start is not to be deaf to it.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monarch._failure import Cause, MeshFailure
@@ -125,7 +125,6 @@ def trees(draw):
 
 
 @pytest.mark.promise("S01", "S05")
-@settings(deadline=None)
 @given(trees())
 def test_each_owner_up_to_the_one_that_handles_is_asked_once_and_no_other(tree):
     homes, owners, handles, deaths, order = tree

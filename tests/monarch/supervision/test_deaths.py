@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monarch._supervision.deaths import LONGEST, Deaths
@@ -87,7 +87,6 @@ def test_procs_of_others_are_none_of_its_business(deaths):
 
 
 @pytest.mark.promise("S01")
-@settings(deadline=None)
 @given(
     st.lists(
         st.tuples(st.sampled_from(["link", "exit", "tick"]), st.integers(0, 3), st.floats(0, 0.3)),

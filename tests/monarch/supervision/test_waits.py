@@ -6,7 +6,7 @@ import itertools
 import pickle
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from monarch._supervision.waits import Call, Circle, Probe, Wait, Waits, told
@@ -178,7 +178,6 @@ def test_probes_survive_pickling():
 NODES = [(proc, actor) for proc in (1, 2, 3) for actor in (1, 2)]
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(NODES), st.lists(st.sampled_from(NODES), min_size=1, unique=True)

@@ -360,7 +360,7 @@ _NAME = st.text(
 
 
 @pytest.mark.promise("B06")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.tuples(st.lists(_NAME, min_size=1, max_size=3), st.binary(max_size=20)), max_size=6)
 )
