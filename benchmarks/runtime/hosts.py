@@ -7,9 +7,10 @@
 """What hosts on a network cost: calls, deaths, silence and replacement, with namespaces for hosts.
 
 Prints a table of figures against their goals: a round trip of bare loopback TCP, of a call to an
-actor of another host in the clear and through TLS, all on one core; from kill -9 of a process of
-another host to its failure; from a cut and from a SIGSTOP of a host to the failure, at two
-heartbeats; from a kill to the answers of the full mesh, by a process and by a host that stand by.
+actor of another host in the clear and through TLS, all on one core; a call to a mesh of 32
+processes on four hosts, and on one; from kill -9 of a process of another host to its failure; from
+a cut and from a SIGSTOP of a host to the failure, at two heartbeats; from a kill to the answers of
+the full mesh, by a process and by a host that stand by.
 Writes hosts.json to .cache/bench. Needs root, `ip` and `nft`; without them it says so and ends with
 status 5.
 """
@@ -82,6 +83,34 @@ times.sort()
 print(times[len(times) // 2] * 1e6)
 """
 )
+_MESH = 32  # processes, on one host or on several
+_MESH_CALLS = 300
+_ON_HOSTS = 4
+# Arguments: processes on each of the hosts, their addresses (none: this host), "directly".
+_TIME_MESH_CALLS = f"""
+import functools, sys, time
+import monarch._core
+if "directly" in sys.argv:
+    sys.argv.remove("directly")
+    monarch._core.Engine = functools.partial(monarch._core.Engine, cast_from=1 << 30)
+from monarch.actor import Actor, attach_to_workers, endpoint, this_host
+class Echo(Actor):
+    @endpoint
+    def echo(self, value): return value
+workers = sys.argv[2:]
+if workers:
+    hosts = attach_to_workers(ca="trust_all_connections", workers=workers)
+else:
+    hosts = this_host()
+echo = hosts.spawn_procs(per_host={{"gpus": int(sys.argv[1])}}).spawn("echo", Echo)
+times = []
+for _ in range({_MESH_CALLS}):
+    began = time.perf_counter()
+    echo.echo.call(1).get(60)
+    times.append(time.perf_counter() - began)
+times = sorted(times[20:])
+print(times[len(times) // 2] * 1e3)
+"""
 _TIME_DEATHS = (
     _PREAMBLE
     + """
@@ -164,7 +193,7 @@ class Bench:
         pipe = subprocess.PIPE
         return host.start([self._python, *arguments], env=self._variables, stdout=pipe)
 
-    def attach(self, code: str, count: int) -> subprocess.Popen[str]:
+    def attach(self, code: str, count: int, *more: str) -> subprocess.Popen[str]:
         """Serve on all hosts but the first, and run a program there that attaches to them."""
         addresses = []
         for host in self.network.hosts[1:]:
@@ -173,12 +202,26 @@ class Bench:
             assert served.stdout is not None
             served.stdout.readline()
             addresses.append(address)
-        return self.start(self.network.hosts[0], "-c", code, str(count), *addresses)
+        return self.start(self.network.hosts[0], "-c", code, str(count), *addresses, *more)
 
 
 def _numbers(program: subprocess.Popen[str]) -> list[float]:
     out, _ = program.communicate(timeout=120)
     return [float(line) for line in out.split()]
+
+
+def mesh(ours: Ours) -> dict[str, list[float]]:
+    """Milliseconds of a call to 32 processes: on this host, on four, and there one by one."""
+    found = {}
+    with Network(1 + _ON_HOSTS) as network:
+        bench = Bench(network, ours)
+        local = bench.start(network.hosts[0], "-c", _TIME_MESH_CALLS, str(_MESH))
+        found["mesh_here_ms"] = _numbers(local)
+        found["mesh_ms"] = _numbers(bench.attach(_TIME_MESH_CALLS, _MESH // _ON_HOSTS))
+    with Network(1 + _ON_HOSTS) as network:
+        program = Bench(network, ours).attach(_TIME_MESH_CALLS, _MESH // _ON_HOSTS, "directly")
+        found["mesh_directly_ms"] = _numbers(program)
+    return found
 
 
 def silence(ours: Ours, how: str, beat: str) -> float:
@@ -207,6 +250,7 @@ def measured(ours: Ours, rounds: int) -> dict[str, list[float]]:
         with Network(2) as network:
             found[name] = _numbers(Bench(network, ours, **variables).attach(_TIME_CALLS, 1))
     os.sched_setaffinity(0, cores)
+    found |= mesh(ours)
     with Network(2) as network:
         found["death_ms"] = _numbers(Bench(network, ours).attach(_TIME_DEATHS, _DEATHS))
     for how in ("cut", "stop"):
@@ -227,9 +271,17 @@ def rows(found: dict[str, list[float]]) -> list[Row]:
     """What was measured, its unit, what of it has a goal, the goal, and the values."""
     clear = [one / found["raw_us"][0] for one in found["clear_us"]]
     tls = [one / found["clear_us"][0] for one in found["tls_us"]]
+    here = found["mesh_here_ms"][0]
     return [
         ("call in the clear, to bare loopback TCP", "x", "median", 5, clear),
         ("call through TLS, to one in the clear", "x", "median", 2, tls),
+        (
+            "call to 32 processes of four hosts, to that of one host",
+            "x",
+            "median",
+            2,
+            [one / here for one in found["mesh_ms"]],
+        ),
         ("kill -9 of a process to its failure", "ms", "median", 20, found["death_ms"]),
         (
             "cut link to the failure, default heartbeat",
@@ -263,6 +315,11 @@ def markdown(found: dict[str, list[float]]) -> str:
     lines.append("")
     lines.append(
         f"Round trips: {raw_us:.1f} µs bare, {clear_us:.1f} in the clear, {tls_us:.1f} TLS."
+    )
+    here, tree, directly = (found[f"mesh{how}_ms"][0] for how in ("_here", "", "_directly"))
+    lines.append(
+        f"Calls to 32 processes: {here:.2f} ms on one host, {tree:.2f} on four by way of their "
+        f"agents, {directly:.2f} on four with a message to each process."
     )
     return "\n".join(lines) + "\n"
 

@@ -2,10 +2,12 @@
 // no thread asks for the GIL while it holds that lock.
 #include "engine.hpp"
 
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 #include <pthread.h>
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <memory>
@@ -153,6 +155,25 @@ void bind_links(nb::class_<PyEngine>& engine) {
           },
           "peer"_a, "heartbeat"_a, "misses"_a,
           "Look at `peer` every `heartbeat` seconds, in place of the engine's own setting.")
+      .def("set_relay",
+           [](PyEngine& self, std::uint64_t proc, std::uint64_t relay) {
+             self.engine->set_relay(proc, relay);
+           },
+           "proc"_a, "relay"_a,
+           "What goes to many may go to `proc` by way of the agent of its host.")
+      .def(
+          "wanted_edges", [](PyEngine& self) { return self.engine->wanted_edges(); },
+          nb::sig("def wanted_edges(self) -> list[tuple[int, int]]"),
+          "Pairs of host agents of which the first should have a link to the second.")
+      .def("set_edge",
+           [](PyEngine& self, std::uint64_t from, std::uint64_t to, bool linked) {
+             self.engine->set_edge(from, to, linked);
+           },
+           "source"_a, "to"_a, "linked"_a, "Note whether one agent has a link to another.")
+      .def(
+          "casts", [](PyEngine& self) { return self.engine->casts(); },
+          nb::sig("def casts(self) -> tuple[int, int]"),
+          "How many messages by the tree are under way: from this process, and through it.")
       .def("is_broken",
            [](PyEngine& self, std::uint64_t peer) { return self.engine->is_broken(peer); }, "peer"_a,
            "Whether the session with `peer` waits for another connection.")
@@ -304,22 +325,27 @@ void bind_engine(nb::module_& module) {
       .def(
           "__init__",
           [](PyEngine* self, std::uint64_t proc, std::size_t window, std::uint32_t workers,
-             double heartbeat, int misses, std::size_t segments) {
+             double heartbeat, int misses, std::size_t segments, std::size_t fan_out,
+             std::size_t cast_from) {
             if (proc == 0) throw nb::value_error("the id of a process is not 0");
             const actor::Limits limits{
                 .window = window,
                 .workers = workers,
                 .segments = segments,
                 .heartbeat = base::Duration(static_cast<std::int64_t>(heartbeat * 1e9)),
-                .misses = misses};
+                .misses = misses,
+                .fan_out = std::max<std::size_t>(fan_out, 2),
+                .cast_from = cast_from};
             new (self) PyEngine{Handle(std::make_shared<Engine>(proc, limits))};
           },
           "proc"_a, nb::kw_only(), "window"_a = std::size_t{16} << 20, "workers"_a = 32,
-          "heartbeat"_a = 0.5, "misses"_a = 4, "segments"_a = 256,
+          "heartbeat"_a = 0.5, "misses"_a = 4, "segments"_a = 256, "fan_out"_a = std::size_t{16},
+          "cast_from"_a = std::size_t{8},
           "`window`: bytes in flight per receiver; `workers`: threads made for actors as they "
           "come;\n`heartbeat`: seconds between the looks at a silent peer, `misses` of which say "
           "that it\nstalled; `segments`: of shared memory that carry large messages at once, at "
-          "most;\nwithout any they go by socket.")
+          "most;\nwithout any they go by socket; `fan_out`: branches of the tree of host agents, at least 2;"
+          "\n`cast_from`: receivers that a message has to have to go by the tree.")
       .def(
           "segments",
           [](PyEngine& self) {

@@ -278,7 +278,8 @@ bool Engine::was_sent(const Inbox& inbox, std::uint32_t rank, const Peer& peer) 
 }
 
 void Engine::drop_links(Peer& peer) {
-  if (peer.link != nullptr) peer.written = peer.link->written();
+  const bool had = peer.link != nullptr;
+  if (had) peer.written = peer.link->written();
   for (auto* slot : {&peer.link, &peer.second}) {
     if (*slot == nullptr) continue;
     if (const auto token = token_of((*slot)->fd())) watched_.erase(*token);
@@ -288,6 +289,7 @@ void Engine::drop_links(Peer& peer) {
   std::erase(dirty_, &peer);
   std::erase(broken_, &peer);
   forget_payloads(peer);
+  if (had) lose_casts(peer, /*stalled=*/false);
 }
 
 void Engine::close_link(std::uint64_t id) {

@@ -23,9 +23,11 @@
 #include <thread>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "actor/board.hpp"
+#include "actor/casting.hpp"
 #include "actor/inbox.hpp"
 #include "actor/mailbox.hpp"
 #include "actor/shipping.hpp"
@@ -67,6 +69,13 @@ struct Peer {
   std::unordered_map<std::uint64_t, std::shared_ptr<Outlet>> outlets;  // by actor or inbox there
   std::size_t most_outlets = 256;  // at which those that no target has any more are dropped
   std::unordered_map<std::uint64_t, std::size_t> owed;          // credit not yet given back to it
+
+  // of casts
+  std::uint64_t relay = 0;  // the agent of its host, where casts to it may go by that
+  bool was_lost = false;    // it had a link once that ended: none go to it or come from it
+  std::uint64_t told = 0;   // messages to it that its answers to casts are not to overtake
+  wire::SendLane out;
+  Lane in;
 
   // of large payloads; all of it ends with the link
   std::uint64_t epoch = 0;                          // counts the links that were lost
@@ -158,6 +167,8 @@ struct Limits {
   base::Duration heartbeat = std::chrono::milliseconds(500);
   int misses = 4;
   base::Duration keep_segments = std::chrono::seconds(30);  // that none of was used
+  std::size_t fan_out = 16;   // of the tree that casts go down
+  std::size_t cast_from = 8;  // receivers of a message, for it to be one
 };
 
 class Engine {
@@ -235,6 +246,15 @@ class Engine {
   // Whether every receiver has room for `bytes` more; wait_credit() blocks until it has.
   [[nodiscard]] bool has_credit(const Targets& targets);
   [[nodiscard]] Waited wait_credit(const Targets& targets);
+
+  // Casts. A process can be reached by way of the agent `relay` of its host.
+  void set_relay(std::uint64_t proc, std::uint64_t relay);
+  // Pairs of agents between which there should be a link, from the first to the second, and
+  // whether there is one.
+  [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint64_t>> wanted_edges();
+  void set_edge(std::uint64_t from, std::uint64_t to, bool linked);
+  // Casts that are under way: as their origin, and as a relay.
+  [[nodiscard]] std::pair<std::size_t, std::size_t> casts();
 
   // Receiving.
   [[nodiscard]] std::shared_ptr<Inbox> open_inbox(bool once);
@@ -317,7 +337,31 @@ class Engine {
   [[nodiscard]] bool has_credit_locked(const Targets& targets) const;
   void credit_came();
 
+  // casts (casting.cpp)
+  void send_by_tree(const Targets& targets, const Message& message, std::uint64_t reply_proc,
+                    std::uint64_t inbox, std::uint32_t rank, std::size_t cost,
+                    std::vector<bool>& by_tree);
+  void send_barrier(Peer& peer);
+  [[nodiscard]] bool is_linked(std::uint64_t id) const;
+  void carry_out(const wire::CastOrigin::Effects& effects);
+  void pass_on(const wire::CastRelay::Effects& effects, const wire::Cast& cast, base::Bytes call,
+               std::span<const base::Bytes> buffers);
+  std::optional<base::Instant> expire_casts(base::Instant now);
+  void lose_casts(Peer& peer, bool stalled);
+  bool handle_cast(Peer& peer, wire::Frame& frame);
+  void take_gathered(const wire::Gathered& gathered);
+  bool take_delivery(Peer& peer, wire::Frame& frame);
+  void release(Peer& peer, Lane::Out& out);
+  void answer(const Request& request, std::uint8_t status, base::Bytes data,
+              std::span<const base::Bytes> buffers, base::Result<void>* outcome,
+              Shipping* shipping = nullptr);
+  void forgo(const Request& request);
+  void send_answer(std::uint64_t via, const wire::Answer& answer, base::Bytes data);
+
   // receiving (receive.cpp)
+  static std::shared_ptr<Request> make_request(const Peer& sender, const wire::Call& call,
+                                               std::optional<Payload>& attached,
+                                               wire::Frame& frame, base::Bytes data);
   bool handle_frame(Peer& peer, net::Link& link, wire::Frame& frame);
   void deliver(std::shared_ptr<Request> request);
   void refuse(const Request& request, std::uint8_t status, base::Bytes payload);
@@ -398,6 +442,8 @@ class Engine {
   std::deque<std::uint64_t> buried_;  // the oldest first
   std::unordered_map<std::uint64_t, std::shared_ptr<Inbox>> inboxes_;
   std::uint64_t next_inbox_ = 1;
+
+  Casting casting_;
 
   Board board_;
 

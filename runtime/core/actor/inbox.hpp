@@ -48,6 +48,7 @@ struct Inbox {
   std::uint64_t sender = 0;  // the actor that called; 0 is the process itself
   std::shared_ptr<const Targets> targets;  // of a call
   std::size_t cost = 0;                    // in bytes of credit, per target
+  std::uint64_t cast = 0;                  // that it waits for, where there is one
   // Of requests that were not written at once: by rank, where in the link's stream they end.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> marks;
 

@@ -40,6 +40,8 @@ struct Request {
   std::string extent;
   Payload payload;
   std::size_t cost = 0;
+  std::uint64_t cast = 0;  // its number, where it came as one and wants an answer
+  std::uint64_t told = 0;  // what its sender's process had been sent directly by then
 
   Mailbox* mailbox = nullptr;
   Worker* taken_by = nullptr;

@@ -44,21 +44,15 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
         }
         return true;
       }
-      auto request = std::make_shared<Request>();
-      request->actor = call->actor;
-      request->sender_proc = peer.id;
-      request->sender = call->sender;
-      request->reply_proc = call->reply_proc == 0 ? peer.id : call->reply_proc;
-      request->inbox = call->inbox;
-      request->rank = call->rank;
-      request->flags = call->flags;
-      request->endpoint = call->endpoint;
-      request->extent = call->extent;
-      request->payload = payload_of(attached, frame, message);
-      // The sender takes the credit of a call back with the reply; of anything else we return it.
-      const bool by_reply = call->inbox != 0 && call->reply_proc == 0;
-      request->cost = by_reply ? 0 : request->payload.size() + 192;
-      deliver(std::move(request));
+      auto request = make_request(peer, *call, attached, frame, message);
+      if (peer.in.open()) {
+        peer.in.passed();
+        deliver(std::move(request));
+      } else {
+        Lane::Out out;
+        peer.in.direct({std::move(request), {}}, /*counted=*/true, out);
+        release(peer, out);
+      }
       return true;
     }
     case wire::Kind::kReply: {
@@ -86,7 +80,9 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
     case wire::Kind::kCancel: {
       auto cancel = wire::read_cancel(message);
       if (!cancel) return false;
-      handle_cancel(peer.id, *cancel);
+      Lane::Out out;
+      peer.in.direct({nullptr, *cancel}, /*counted=*/false, out);
+      release(peer, out);
       return true;
     }
     case wire::Kind::kCredit: {
@@ -105,9 +101,36 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       return true;
     case wire::Kind::kPong:
       return true;
+    case wire::Kind::kCast:
+    case wire::Kind::kDeliver:
+    case wire::Kind::kAnswer:
+    case wire::Kind::kGathered:
+    case wire::Kind::kDone:
+    case wire::Kind::kBarrier:
+      return handle_cast(peer, frame);
     default:
       return handle_payload(peer, link, frame);
   }
+}
+
+std::shared_ptr<Request> Engine::make_request(const Peer& sender, const wire::Call& call,
+                                              std::optional<Payload>& attached,
+                                              wire::Frame& frame, Bytes data) {
+  auto request = std::make_shared<Request>();
+  request->actor = call.actor;
+  request->sender_proc = sender.id;
+  request->sender = call.sender;
+  request->reply_proc = call.reply_proc == 0 ? sender.id : call.reply_proc;
+  request->inbox = call.inbox;
+  request->rank = call.rank;
+  request->flags = call.flags;
+  request->endpoint = call.endpoint;
+  request->extent = call.extent;
+  request->payload = payload_of(attached, frame, data);
+  // The sender takes the credit of a call back with the reply; of anything else we return it.
+  const bool by_reply = call.inbox != 0 && call.reply_proc == 0;
+  request->cost = by_reply ? 0 : request->payload.size() + 192;
+  return request;
 }
 
 void Engine::deliver(std::shared_ptr<Request> request) {
@@ -182,7 +205,10 @@ bool Engine::arrive(std::uint64_t id, Arrival arrival) {
   ++inbox->arrived;
   inbox->broken = inbox->broken || arrival.status != 0;
   if (!inbox->closed) inbox->arrivals.push(std::move(arrival));
-  if (inbox->arrived == inbox->expected || inbox->once) inboxes_.erase(id);
+  if (inbox->arrived == inbox->expected || inbox->once) {
+    casting_.origin.closed(inbox->cast);
+    inboxes_.erase(id);
+  }
   settle(*inbox);
   return true;
 }
@@ -204,6 +230,7 @@ void Engine::handle_cancel(std::uint64_t proc, const wire::Cancel& cancel) {
   };
   const auto drop = [&](const std::shared_ptr<Request>& request) {
     if (!meant(request)) return false;
+    forgo(*request);
     if (request->cost != 0) give_credit(request->sender_proc, request->actor, request->cost);
     return true;
   };
@@ -223,6 +250,7 @@ void Engine::handle_cancel(std::uint64_t proc, const wire::Cancel& cancel) {
   for (const auto& request : mailbox.running) {
     if (!meant(request) || request->replied) continue;
     request->cancelled = true;
+    forgo(*request);
     Event event{.kind = Event::Kind::kCancel, .peer = proc};
     event.request = request;
     push_event(std::move(event));
@@ -334,6 +362,7 @@ bool Engine::unsubscribe(Inbox& inbox, Token token) {
 void Engine::cancel(Inbox& inbox) {
   const Lock lock(mutex_);
   if (inboxes_.erase(inbox.id) == 0 || inbox.targets == nullptr) return;
+  casting_.origin.closed(inbox.cast);
   for (std::size_t rank = 0; rank < inbox.expected; ++rank) {
     if (inbox.answered[rank]) continue;
     const Target& target = inbox.targets->list[rank];
@@ -343,6 +372,7 @@ void Engine::cancel(Inbox& inbox) {
       handle_cancel(proc_, cancel);
       continue;
     }
+    send_barrier(*target.peer);
     std::array<std::byte, wire::k_pair_head> head;
     wire::write_cancel(cancel, head);
     (void)send(*target.peer, wire::Kind::kCancel, head, {}, {}, {}, {});

@@ -106,7 +106,9 @@ void Engine::tell(std::uint64_t id, Bytes data) {
     push_event(std::move(event));
     return;
   }
-  (void)send(peer_of(id), wire::Kind::kControl, data, {}, {}, {}, {});
+  Peer& peer = peer_of(id);
+  ++peer.told;
+  (void)send(peer, wire::Kind::kControl, data, {}, {}, {}, {});
 }
 
 std::shared_ptr<Outlet> Engine::outlet_of(Peer& peer, std::uint64_t actor) {
@@ -168,6 +170,7 @@ base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
                     .extent = message.extent},
                    head);
   if (base::reached(base::Boundary::kRequestQueued)) cut_links();
+  send_barrier(*target.peer);
   base::Result<void> sent;
   if (!travels_apart(message.shipping, index)) {
     sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent,
@@ -175,7 +178,10 @@ base::Result<void> Engine::send_call(const Target& target, std::uint32_t rank,
   } else if (send_attachment(*target.peer, *message.shipping, (*message.shipping)[index])) {
     sent = send(*target.peer, wire::Kind::kCall, head, message.endpoint, message.extent, {}, {});
   }
-  if (sent) target.outlet->outstanding += cost;
+  if (sent) {
+    target.outlet->outstanding += cost;
+    target.peer->out.passed();
+  }
   if (base::reached(base::Boundary::kRequestWritten)) cut_links();
   return sent;
 }
@@ -191,8 +197,14 @@ base::Result<std::shared_ptr<Inbox>> Engine::call(const std::shared_ptr<const Ta
   inbox->targets = targets;
   inbox->cost = cost_of(message);
   inboxes_.emplace(inbox->id, inbox);
+  std::vector<bool> by_tree;
+  send_by_tree(*targets, message, 0, inbox->id, 0, inbox->cost, by_tree);
   std::uint32_t rank = 0;
   for (const Target& target : targets->list) {
+    if (!by_tree.empty() && by_tree[rank]) {
+      ++rank;
+      continue;
+    }
     if (target.peer->failure != nullptr) {
       const Bytes why = bytes_of(*target.peer->failure);
       target.outlet->outstanding += inbox->cost;
@@ -215,9 +227,13 @@ base::Result<void> Engine::cast(const Targets& targets, const Message& message,
                                 std::uint32_t rank) {
   const Lock lock(mutex_);
   const std::size_t cost = cost_of(message);
+  std::vector<bool> by_tree;
+  send_by_tree(targets, message, reply_proc, inbox, rank, cost, by_tree);
   std::size_t index = 0;
   for (const Target& target : targets.list) {
-    if (target.peer->failure == nullptr) {
+    if (!by_tree.empty() && by_tree[index]) {
+      // on its way
+    } else if (target.peer->failure == nullptr) {
       auto sent = send_call(target, rank, message, reply_proc, inbox, cost, index);
       if (!sent) return sent;
     } else if (inbox != 0) {
@@ -265,6 +281,7 @@ base::Result<void> Engine::post(std::uint64_t proc, std::uint64_t inbox, std::ui
                                 Shipping* shipping) {
   const Lock lock(mutex_);
   base::Result<void> outcome;
+  ++peer_of(proc).told;
   send_reply(proc, {inbox, rank, status}, data, buffers, &outcome, shipping);
   return outcome;
 }
@@ -291,6 +308,7 @@ base::Result<void> Engine::post_from(std::uint64_t sender, std::uint64_t proc, s
     give_back(proc, call, proc_, static_cast<std::uint8_t>(Status::kUnsent));
     return {};
   }
+  ++peer.told;
   std::array<std::byte, wire::k_call_head> head;
   wire::write_call(call, head);
   if (!travels_apart(shipping, 0)) return send(peer, wire::Kind::kCall, head, {}, {}, data, buffers);
@@ -308,8 +326,7 @@ base::Result<void> Engine::reply(const std::shared_ptr<Request>& request, std::u
   }
   base::Result<void> outcome;
   if (!request->cancelled) {
-    send_reply(request->reply_proc, {request->inbox, request->rank, status}, data, buffers,
-               &outcome, shipping);
+    answer(*request, status, data, buffers, &outcome, shipping);
     if (!outcome) return outcome;
   }
   request->replied = true;

@@ -51,7 +51,7 @@ std::optional<base::Instant> Engine::give_up(base::Instant now) {
 
 void Engine::refuse(const Request& request, std::uint8_t status, Bytes payload) {
   if (request.inbox != 0) {
-    send_reply(request.reply_proc, {request.inbox, request.rank, status}, payload, {}, nullptr);
+    answer(request, status, payload, {}, nullptr);
   } else {
     give_back(proc_,
               {.actor = request.actor,

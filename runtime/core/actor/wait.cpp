@@ -324,6 +324,7 @@ void Engine::beat(base::Instant now) {
     const wire::Watch::Due due = peer->watch.look(now, pace);
     if (due.ping) (void)send(*peer, wire::Kind::kPing, {}, {}, {}, {}, {});
     if (due.silent) {
+      lose_casts(*peer, /*stalled=*/true);
       push_event({.kind = Event::Kind::kStalled,
                   .peer = id,
                   .seconds = std::chrono::duration<double>(*due.silent).count()});
@@ -342,6 +343,7 @@ base::Instant Engine::run_timers(base::Instant now) {
   }
   if (const auto end = give_up(now)) due = std::min(due, *end);
   if (const auto end = end_broken(now)) due = std::min(due, *end);
+  if (const auto end = expire_casts(now)) due = std::min(due, *end);
   relief_armed_ =
       std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
   if (relief_armed_) {
@@ -393,8 +395,8 @@ void Engine::caretaker() {
           sweep(lock);
           now = clock_.now();
           due = run_timers(now);
-        } while (!stopping_ && (has_foreign_ || now - asleep >= k_tick) && wanted_ == 0 &&
-                 idle_.empty() && followers_.empty());
+        } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty() &&
+                 (has_foreign_ || now - asleep >= k_tick || now < casting_.relaying_until));
         release_lead();
         if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
       }

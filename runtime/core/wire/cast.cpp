@@ -228,13 +228,13 @@ std::vector<std::byte> write_branch(const Branch& branch) {
 }
 
 std::vector<std::byte> cast_message(const Cast& cast, Bytes branch) {
-  std::vector<std::byte> out(k_cast_head);
-  Writer head(out);
-  head.put(cast.origin);
-  head.put(cast.number);
-  head.put(cast.stable);
-  head.put(static_cast<std::uint32_t>(branch.size()));
-  head.put(cast.answers ? kAnswers : 0U);
+  std::vector<std::byte> out;
+  out.reserve(k_cast_head + branch.size());
+  append(out, cast.origin);
+  append(out, cast.number);
+  append(out, cast.stable);
+  append(out, static_cast<std::uint32_t>(branch.size()));
+  append(out, cast.answers ? kAnswers : 0U);
   out.insert(out.end(), branch.begin(), branch.end());
   return out;
 }

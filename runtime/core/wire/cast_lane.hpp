@@ -69,6 +69,8 @@ class ReceiveLane {
     // There was an answer, and it is not kept any more: unless it went directly, before this came,
     // nobody will have it.
     bool forgotten = false;
+    // The relay that brought it and is owed an answer which it will not get; 0 for none.
+    std::uint64_t relieve = 0;
   };
   // A cast has come, by the relay `via` or, with 0, directly. None where it is the first time; what
   // comes a second time is dropped, and where it comes directly its answer goes directly.
@@ -80,6 +82,7 @@ class ReceiveLane {
         early_, [&](const auto& one) { return one.second.number == cast.number; });
     if (cast.number <= last_ || waits || early_.contains(cast.previous)) {
       Again again;
+      if (answers) again.relieve = via;
       const auto known = log_.find(cast.number);
       if (via == 0 && known == log_.end()) {
         again.forgotten = answers;
@@ -89,7 +92,7 @@ class ReceiveLane {
           log_.erase(known);
           --given_;
         } else {
-          known->second.via = 0;
+          again.relieve = std::exchange(known->second.via, 0);
         }
       }
       return again;

@@ -43,6 +43,7 @@ void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Rank
   if (at == open_.end()) return;
   Flight& flight = at->second;
   std::vector<Which>& into = status == k_missed ? effects.again : effects.there;
+  const std::size_t before = effects.again.size();
   for (const Ranks::Run& run : ranks.runs()) {
     auto one = std::ranges::lower_bound(flight.receivers, run.first, {},
                                         [](const Entrusted& each) { return each.to.rank; });
@@ -54,7 +55,7 @@ void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Rank
       into.push_back({number, one->to});
     }
   }
-  if (flight.answers && status == k_missed) again_.insert(number);
+  if (flight.answers && effects.again.size() > before) again_.insert(number);
   if (flight.left > 0) return;
   effects.over.push_back(number);
   open_.erase(at);

@@ -99,11 +99,13 @@ void CastRelay::lost(std::uint64_t peer, base::Instant now, Effects& effects) {
       continue;
     }
     const auto edge = std::ranges::find(flight.edges, peer, &Edge::peer);
-    if (edge == flight.edges.end() || edge->open.empty()) {
+    if (edge == flight.edges.end()) {
       ++at;
       continue;
     }
-    add(flight, k_missed, {}, std::exchange(edge->open, {}));
+    // At once: nobody is to hear of its end before its answers.
+    if (!edge->open.empty()) add(flight, k_missed, {}, std::exchange(edge->open, {}));
+    report(at->first, flight, effects);
     at = settle(at, now, effects);
   }
 }

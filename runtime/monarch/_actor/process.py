@@ -267,6 +267,7 @@ def _make(proc: int | None, parent: int | None) -> Process:
             workers=_WORKERS,
             heartbeat=config.value("heartbeat_interval"),
             misses=config.value("heartbeat_misses"),
+            fan_out=config.value("max_cast_dimension_size"),
         )
         made = Process(engine, parent)
         _process = made

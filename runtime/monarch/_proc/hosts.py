@@ -6,6 +6,7 @@ import os
 from _thread import allocate_lock
 
 from monarch._actor.process import at_start, process
+from monarch._proc.tree import plant
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def spawn(host: int, specs: Sequence[ProcSpec]) -> None:
         _end_all([spec.id for spec in specs], why, killed=False)
     else:
         process().tell(host, "spawn", [spec.values() for spec in specs])
+        plant(process(), host, [spec.id for spec in specs])
 
 
 def is_lost(host: int) -> bool:

@@ -85,7 +85,7 @@ SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
     "actor_queue_dispatch": ("switch", True, False, "actors always have a queue here"),
     "mesh_bootstrap_enable_pdeathsig": ("switch", True, False, "procs always end with the parent"),
     "mesh_terminate_concurrency": ("integer", 16, False, "procs stopped at a time"),
-    "max_cast_dimension_size": ("integer", 16, False, "branches of a cast"),
+    "max_cast_dimension_size": ("integer", 16, True, "branches of the tree that calls go down"),
     "remote_alloc_bind_to_inaddr_any": ("switch", False, False, "allocator's address"),
     "remote_alloc_bootstrap_addr": ("text", "", False, "allocator's address"),
     "remote_alloc_allowed_port_range": ("range", None, False, "allocator's ports"),

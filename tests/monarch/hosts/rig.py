@@ -84,6 +84,10 @@ class Who(Actor):
         return self.inner
 
     @endpoint
+    def nap(self, seconds):
+        time.sleep(seconds)
+
+    @endpoint
     def hang(self):
         time.sleep(3600)
 

@@ -1,0 +1,210 @@
+#include "wire/cast.hpp"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <random>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "wire/cast_world.hpp"
+
+namespace monarch::wire {
+namespace {
+
+base::Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
+
+const auto k_all = [](std::uint64_t) { return true; };
+
+Branch two_hosts() {
+  Branch below{.relay = 11, .receivers = {{.proc = 21, .actor = 7, .rank = 2}}, .branches = {}};
+  return {.relay = 10,
+          .receivers = {{.proc = 20, .actor = 7, .rank = 0, .previous = 3, .after = 9},
+                        {.proc = 22, .actor = 7, .rank = 1, .previous = 3, .after = 9}},
+          .branches = {below}};
+}
+
+TEST_CASE("a set of ranks is one of runs") {
+  std::mt19937 random(1);
+  for (int round = 0; round < 200; ++round) {
+    Ranks ranks;
+    Ranks others;
+    std::set<std::uint32_t> known;
+    std::set<std::uint32_t> there;
+    for (int i = 0; i < 20; ++i) {
+      const auto first = static_cast<std::uint32_t>(random() % 64);
+      const auto count = static_cast<std::uint32_t>(random() % 6);
+      Ranks& into = i % 3 == 0 ? others : ranks;
+      into.add(first, count);
+      for (std::uint32_t j = 0; j < count; ++j) (i % 3 == 0 ? there : known).insert(first + j);
+      const auto out = static_cast<std::uint32_t>(random() % 64);
+      CHECK(ranks.take(out) == (known.erase(out) == 1));
+    }
+    const Ranks both = ranks.take(others);
+    for (std::uint32_t rank = 0; rank < 80; ++rank) {
+      CHECK(both.has(rank) == (known.contains(rank) && there.contains(rank)));
+      CHECK(ranks.has(rank) == (known.contains(rank) && !there.contains(rank)));
+    }
+    CHECK(ranks.size() + both.size() == known.size());
+  }
+}
+
+TEST_CASE("a plan says who gets a cast, nine bytes for each that is like the one before") {
+  const std::vector<std::byte> branch = write_branch(two_hosts());
+  const auto plan = read_plan(branch);
+  REQUIRE(plan.ok());
+  CHECK(plan->relay == 10);
+  CHECK(plan->receivers == two_hosts().receivers);
+  REQUIRE(plan->below.size() == 1);
+  CHECK(plan->below[0].relay == 11);
+  CHECK(plan->below[0].ranks.runs() == std::vector<Ranks::Run>{{2, 1}});
+
+  Branch many{.relay = 1, .receivers = {}, .branches = {}};
+  for (std::uint32_t i = 0; i < 100; ++i) many.receivers.push_back({.proc = 5 + i, .rank = i});
+  CHECK(write_branch(many).size() == 16 + 9 * 100);
+}
+
+TEST_CASE("what is cut short is refused") {
+  std::vector<std::byte> whole = cast_message({1, 5, 4, true}, write_branch(two_hosts()));
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    base::Bytes message = base::Bytes(whole).first(size);
+    base::Bytes plan;
+    CHECK(!read_cast(message, plan).ok());
+  }
+  base::Bytes message(whole);
+  base::Bytes plan;
+  REQUIRE(read_cast(message, plan).ok());
+  CHECK(message.empty());
+  for (std::size_t size = 0; size < plan.size(); ++size) CHECK(!read_plan(plan.first(size)).ok());
+}
+
+TEST_CASE("a plan that goes deeper than any tree is refused") {
+  Branch branch{.relay = 1, .receivers = {{.proc = 2}}, .branches = {}};
+  for (std::size_t i = 0; i < k_most_depth; ++i) branch = {3, {}, {branch}};
+  CHECK(read_plan(write_branch(branch)).ok());
+  branch = {3, {}, {branch}};
+  CHECK(!read_plan(write_branch(branch)).ok());
+}
+
+TEST_CASE("up to the fan-out all relays are below the root, then each has as many below it") {
+  const auto usable = [](std::size_t, std::size_t) { return true; };
+  const std::vector<std::size_t> four{3, 5, 6, 9};
+  for (const Hop& hop : shape(four, 4, usable)) CHECK(hop.from == k_root);
+  std::vector<std::size_t> all(100);
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  const auto hops = shape(all, 4, usable);
+  REQUIRE(hops.size() == all.size());
+  std::map<std::size_t, int> below;
+  for (const Hop& hop : hops) {
+    CHECK(hop.from == above(hop.place, 4));
+    ++below[hop.from];
+  }
+  for (const auto& [place, count] : below) CHECK(count <= 4);
+}
+
+TEST_CASE("a relay that is gone, or that no link leads to, is passed by") {
+  std::vector<std::size_t> all{0, 1, 2, 3, 4, 5, 6};
+  std::erase(all, 0);
+  const auto without = shape(all, 2, [](std::size_t from, std::size_t place) {
+    return from != 0 && place != 0 && !(from == 1 && place == 4);
+  });
+  std::map<std::size_t, std::size_t> from;
+  for (const Hop& hop : without) from[hop.place] = hop.from;
+  CHECK(!from.contains(0));
+  CHECK(from.at(2) == k_root);  // was below 0
+  CHECK(from.at(4) == k_root);  // 1 has no link to it
+  CHECK(from.at(5) == 1);
+}
+
+TEST_CASE("equal answers go up as one, when all are there") {
+  CastRelay relay;
+  CastRelay::Effects effects;
+  const base::Instant now{};
+  REQUIRE(relay.cast(1, {1, 5, 0, true}, write_branch(two_hosts()), k_all, now, effects).ok());
+  CHECK(effects.deliver.size() == 2);
+  REQUIRE(effects.forward.size() == 1);
+  relay.answer(20, {1, 5, 0, 0}, bytes_of("same"), now, effects);
+  relay.answer(22, {1, 5, 1, 0}, bytes_of("same"), now, effects);
+  relay.answer(22, {1, 5, 1, 0}, bytes_of("twice"), now, effects);  // owes none any more
+  CHECK(effects.reports.empty());
+  Ranks third;
+  third.add(2);
+  relay.gathered(11, {1, 5, {{0, bytes_of("same"), third}}}, now, effects);
+  REQUIRE(effects.reports.size() == 1);
+  CHECK(effects.reports[0].to == 1);
+  const auto gathered = read_gathered(effects.reports[0].message);
+  REQUIRE(gathered.ok());
+  REQUIRE(gathered->groups.size() == 1);
+  CHECK(gathered->groups[0].ranks.runs() == std::vector<Ranks::Run>{{0, 3}});
+  CHECK(relay.flights() == 0);
+}
+
+TEST_CASE("answers that are there do not wait long for one that is slow") {
+  CastRelay relay;
+  CastRelay::Effects effects;
+  const base::Instant now{};
+  REQUIRE(relay.cast(1, {1, 5, 0, true}, write_branch(two_hosts()), k_all, now, effects).ok());
+  CHECK(!relay.due());
+  relay.answer(20, {1, 5, 0, 1}, bytes_of("error"), now, effects);
+  REQUIRE(relay.due());
+  relay.expire(*relay.due(), effects);
+  REQUIRE(effects.reports.size() == 1);
+  const auto gathered = read_gathered(effects.reports[0].message);
+  REQUIRE(gathered.ok());
+  CHECK(gathered->groups[0].status == 1);
+  CHECK(gathered->groups[0].ranks.runs() == std::vector<Ranks::Run>{{0, 1}});
+  CHECK(!relay.due());
+}
+
+TEST_CASE("whom a relay does not reach, or loses, it names") {
+  CastRelay relay;
+  CastRelay::Effects effects;
+  const base::Instant now{};
+  const auto linked = [](std::uint64_t peer) { return peer != 11; };
+  REQUIRE(relay.cast(1, {1, 5, 0, true}, write_branch(two_hosts()), linked, now, effects).ok());
+  CHECK(effects.forward.empty());
+  relay.answer(20, {1, 5, 0, 0}, {}, now, effects);
+  relay.lost(22, now, effects);
+  REQUIRE(effects.reports.size() == 1);
+  const auto gathered = read_gathered(effects.reports[0].message);
+  REQUIRE(gathered.ok());
+  Ranks missed;
+  for (const Group& group : gathered->groups) {
+    if (group.status == k_missed) missed.add(group.ranks);
+  }
+  CHECK(missed.runs() == std::vector<Ranks::Run>{{1, 2}});
+}
+
+TEST_CASE("casts without answers are settled by one word for many") {
+  CastRelay relay;
+  CastRelay::Effects effects;
+  base::Instant now{};
+  Branch leaf = two_hosts();
+  leaf.branches.clear();
+  for (std::uint64_t number = 1; number <= 3; ++number) {
+    REQUIRE(relay.cast(1, {1, number, 0, false}, write_branch(leaf), k_all, now, effects).ok());
+  }
+  CHECK(effects.deliver.size() == 6);
+  CHECK(effects.reports.empty());
+  relay.expire(*relay.due(), effects);
+  REQUIRE(effects.reports.size() == 1);
+  CHECK(read_done(effects.reports[0].message)->numbers == std::vector<std::uint64_t>{1, 2, 3});
+  CHECK(relay.flights() == 0);
+}
+
+TEST_CASE("in any world each process takes each message once, in order, and every call is answered") {
+  for (std::uint32_t seed = 0; seed < 300; ++seed) {
+    std::mt19937 random(seed);
+    const auto choose = [&](std::uint32_t below) {
+      return static_cast<std::uint32_t>(random() % below);
+    };
+    world::World world(1 + seed % 9, 1 + seed % 4, 2, choose);
+    for (int i = 0; i < 600; ++i) world.step();
+    world.finish();
+  }
+}
+
+}  // namespace
+}  // namespace monarch::wire

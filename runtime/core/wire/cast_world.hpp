@@ -1,0 +1,445 @@
+// For tests: one origin, relays and their processes, and links that are in order and may end, all
+// driven by a stream of choices. What is promised of casts is required after each step.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <source_location>
+#include <utility>
+#include <vector>
+
+#include "wire/cast_lane.hpp"
+#include "wire/cast_origin.hpp"
+#include "wire/cast_relay.hpp"
+
+namespace monarch::wire::world {
+
+inline void require(bool condition,
+                    std::source_location where = std::source_location::current()) {
+  if (condition) return;
+  std::fprintf(stderr, "%s:%u: not so\n", where.file_name(), where.line());
+  std::abort();
+}
+
+class World {
+ public:
+  // `choose(n)`: a number below n.
+  using Choose = std::function<std::uint32_t(std::uint32_t)>;
+
+  World(std::uint32_t hosts, std::uint32_t procs, std::size_t fan_out, Choose choose)
+      : fan_out_(fan_out), choose_(std::move(choose)) {
+    for (std::uint64_t host = 0; host < hosts; ++host) {
+      relays_.emplace(relay_id(host), CastRelay{});
+      for (std::uint64_t i = 0; i < procs; ++i) {
+        const std::uint64_t id = 1000 + host * procs + i;
+        procs_.emplace(id, Proc{.host = host});
+      }
+    }
+  }
+
+  void step() {
+    switch (choose_(16)) {
+      case 0:
+      case 1:
+        cast(/*answers=*/true);
+        break;
+      case 2:
+        cast(/*answers=*/false);
+        break;
+      case 3:
+      case 4:
+        send_direct();
+        break;
+      case 5:
+        if (choose_(24) == 0) kill_relay();
+        break;
+      case 6:
+        if (choose_(8) == 0) cut();
+        break;
+      case 7:
+        if (choose_(24) == 0) kill_proc();
+        break;
+      case 8:
+        pass_time(choose_(2) == 0 ? std::chrono::microseconds(400) : std::chrono::milliseconds(30));
+        break;
+      case 9:
+      case 10:
+        answer_some();
+        break;
+      default:
+        move_one();
+    }
+  }
+
+  // Until nothing is on the way any more: everything that was promised has to be there.
+  void finish() {
+    for (bool busy = true; busy;) {
+      busy = false;
+      while (move_one()) busy = true;
+      while (answer_some()) busy = true;
+      pass_time(std::chrono::milliseconds(30));
+      busy = busy || !channels_.empty();
+    }
+    require(origin_.open() == 0);
+    require(origin_.stable() == origin_.next() - 1);
+    for (const auto& [id, relay] : relays_) require(gone_.contains(id) || relay.flights() == 0);
+    for (const auto& [id, proc] : procs_) {
+      if (proc.dead) continue;
+      require(proc.taken == proc.sent);
+      require(proc.lane.waiting() == 0);
+      for (const std::uint64_t number : proc.calls) require(answered_.contains({number, id}));
+    }
+  }
+
+ private:
+  struct Frame {
+    Kind kind;
+    std::vector<std::byte> message;
+    std::uint64_t item = 0;  // what a message that is delivered says
+  };
+  struct Item {
+    std::uint64_t value = 0;
+    std::uint64_t number = 0;  // of a cast that wants an answer
+    std::uint32_t rank = 0;
+  };
+  struct Proc {
+    std::uint64_t host = 0;
+    bool dead = false;
+    SendLane out{};                // at the origin
+    std::uint64_t sent = 0;        // messages, each says which it is
+    std::vector<std::uint64_t> calls{};
+    ReceiveLane<Item, std::uint32_t> lane{};
+    std::uint64_t taken = 0;
+    std::vector<Item> running{};
+  };
+  using Ends = std::pair<std::uint64_t, std::uint64_t>;
+
+  static constexpr std::uint64_t kOrigin = 1;
+  static constexpr std::uint64_t relay_id(std::uint64_t host) { return 100 + host; }
+
+  [[nodiscard]] bool linked(std::uint64_t a, std::uint64_t b) const {
+    return !gone_.contains(a) && !gone_.contains(b) && !cut_.contains(std::minmax(a, b));
+  }
+
+  void send(std::uint64_t from, std::uint64_t to, Frame frame) {
+    if (linked(from, to)) channels_[{from, to}].push_back(std::move(frame));
+  }
+
+  void cast(bool answers) {
+    const std::uint64_t number = origin_.next();
+    std::vector<Receiver> receivers;
+    std::uint32_t rank = 0;
+    const bool all = choose_(2) == 0;
+    for (auto& [id, proc] : procs_) {
+      if (heard_.contains(id) || heard_.contains(relay_id(proc.host)) ||
+          (!all && choose_(2) == 0)) {
+        ++rank;
+        continue;
+      }
+      const auto [previous, after] = proc.out.cast(number);
+      receivers.push_back({.proc = id, .actor = 7, .rank = rank++, .previous = previous,
+                           .after = after});
+      values_[{number, id}] = ++proc.sent;
+      if (answers) proc.calls.push_back(number);
+    }
+    if (receivers.empty()) return;
+    std::vector<std::size_t> wanted;
+    for (std::size_t host = 0; host < relays_.size(); ++host) {
+      if (!heard_.contains(relay_id(host))) wanted.push_back(host);
+    }
+    // What the origin has not heard of it does not know.
+    const auto hops = shape(wanted, fan_out_, [&](std::size_t from, std::size_t place) {
+      return (from == k_root || !heard_.contains(relay_id(from))) &&
+             !heard_.contains(relay_id(place));
+    });
+    std::map<std::size_t, Branch> branches;
+    std::map<std::size_t, std::size_t> first;  // the place below the root, by place
+    for (const Hop& hop : hops) {
+      branches[hop.place].relay = relay_id(hop.place);
+      first[hop.place] = hop.from == k_root ? hop.place : first.at(hop.from);
+    }
+    std::vector<CastOrigin::Entrusted> entrusted;
+    for (const Receiver& receiver : receivers) {
+      const std::size_t host = procs_.at(receiver.proc).host;
+      branches.at(host).receivers.push_back(receiver);
+      entrusted.push_back({receiver, relay_id(first.at(host))});
+    }
+    answers_[number] = answers;
+    const std::uint64_t stable = origin_.stable();
+    if (answers) {
+      for (const Receiver& receiver : receivers) waited_[number].insert(receiver.proc);
+    }
+    origin_.begin(std::move(entrusted), answers);
+    for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
+      Branch branch = std::move(branches.at(hop->place));
+      if (hop->from != k_root) {
+        branches.at(hop->from).branches.push_back(std::move(branch));
+        continue;
+      }
+      send(kOrigin, branch.relay,
+           {Kind::kCast, cast_message({kOrigin, number, stable, answers}, write_branch(branch))});
+    }
+  }
+
+  void send_direct() {
+    auto at = procs_.begin();
+    std::advance(at, choose_(static_cast<std::uint32_t>(procs_.size())));
+    auto& [id, proc] = *at;
+    if (gone_.contains(id)) return;
+    if (const std::uint64_t number = proc.out.barrier(); number != 0) {
+      std::vector<std::byte> message(8);
+      base::store_little(base::MutableBytes(message), number);
+      send(kOrigin, id, {Kind::kBarrier, message});
+    }
+    proc.out.passed();
+    send(kOrigin, id, {.kind = Kind::kCall, .message = {}, .item = ++proc.sent});
+  }
+
+  void kill_relay() {
+    const std::uint64_t host = choose_(static_cast<std::uint32_t>(relays_.size()));
+    if (gone_.contains(relay_id(host))) return;
+    std::vector<std::uint64_t> dead{relay_id(host)};
+    for (auto& [id, proc] : procs_) {
+      if (proc.host == host && !gone_.contains(id)) dead.push_back(id);
+    }
+    die(dead);
+  }
+
+  void kill_proc() {
+    auto at = procs_.begin();
+    std::advance(at, choose_(static_cast<std::uint32_t>(procs_.size())));
+    if (!gone_.contains(at->first)) die({at->first});
+  }
+
+  // The ends of their links are heard in the order of the links: behind what they had sent.
+  void die(const std::vector<std::uint64_t>& dead) {
+    for (const std::uint64_t one : dead) {
+      for (const auto& [other, relay] : relays_) end_link(one, other);
+      end_link(one, kOrigin);
+      if (const auto proc = procs_.find(one); proc != procs_.end()) proc->second.dead = true;
+    }
+    for (const std::uint64_t one : dead) {
+      gone_.insert(one);
+      std::erase_if(channels_, [&](const auto& item) { return item.first.second == one; });
+    }
+  }
+
+  void end_link(std::uint64_t from, std::uint64_t to) {
+    if (from == to || !linked(from, to)) return;
+    channels_[{from, to}].push_back({Kind::kPing, {}});  // stands for the end of the link
+  }
+
+  void cut() {
+    if (relays_.size() < 2) return;
+    const std::uint64_t a = choose_(static_cast<std::uint32_t>(relays_.size()));
+    const std::uint64_t b = choose_(static_cast<std::uint32_t>(relays_.size()));
+    if (a == b || !linked(relay_id(a), relay_id(b))) return;
+    end_link(relay_id(a), relay_id(b));
+    end_link(relay_id(b), relay_id(a));
+    cut_.insert(std::minmax(relay_id(a), relay_id(b)));
+  }
+
+  void pass_time(base::Duration by) {
+    now_ += by;
+    for (auto& [id, relay] : relays_) {
+      if (gone_.contains(id)) continue;
+      CastRelay::Effects effects;
+      relay.expire(now_, effects);
+      carry_out(id, effects, {});
+    }
+  }
+
+  bool answer_some() {
+    std::vector<Proc*> with;
+    std::vector<std::uint64_t> ids;
+    for (auto& [id, proc] : procs_) {
+      if (proc.running.empty() || proc.dead) continue;
+      with.push_back(&proc);
+      ids.push_back(id);
+    }
+    if (with.empty()) return false;
+    const std::uint32_t which = choose_(static_cast<std::uint32_t>(with.size()));
+    Proc& proc = *with[which];
+    const std::size_t place = choose_(static_cast<std::uint32_t>(proc.running.size()));
+    const Item item = proc.running[place];
+    proc.running.erase(proc.running.begin() + static_cast<std::ptrdiff_t>(place));
+    const bool large = choose_(8) == 0;
+    const std::uint64_t via = large ? proc.lane.no_answer(item.number)
+                                    : proc.lane.answer(item.number, [&] { return item.rank; });
+    if (via != 0) {
+      std::vector<std::byte> head(k_answer_head);
+      write_answer({kOrigin, item.number, item.rank, large ? k_elsewhere : item.rank % 2}, head);
+      send(ids[which], via, {Kind::kAnswer, head});
+    }
+    if (large || via == 0) direct_.insert({item.number, ids[which]});
+    if (large || via == 0) send(ids[which], kOrigin, {Kind::kReply, {}, item.number});
+    return true;
+  }
+
+  bool move_one() {
+    std::erase_if(channels_, [](const auto& item) { return item.second.empty(); });
+    if (channels_.empty()) return false;
+    auto at = channels_.begin();
+    std::advance(at, choose_(static_cast<std::uint32_t>(channels_.size())));
+    const auto [from, to] = at->first;
+    const Frame frame = std::move(at->second.front());
+    at->second.pop_front();
+    if (to == kOrigin) {
+      at_origin(from, frame);
+    } else if (relays_.contains(to)) {
+      at_relay(from, to, frame);
+    } else {
+      at_proc(from, to, frame);
+    }
+    return true;
+  }
+
+  void at_origin(std::uint64_t from, const Frame& frame) {
+    CastOrigin::Effects effects;
+    if (frame.kind == Kind::kPing) {
+      heard_.insert(from);
+      for (auto& [number, from_whom] : waited_) from_whom.erase(from);
+      if (procs_.contains(from)) {
+        origin_.lost_proc(from, effects);
+      } else {
+        origin_.lost_hop(from, effects);
+      }
+    } else if (frame.kind == Kind::kReply) {
+      answer_came(frame.item, from);
+    } else if (frame.kind == Kind::kGathered) {
+      const auto gathered = read_gathered(frame.message);
+      require(gathered.ok());
+      for (const Group& group : gathered->groups) {
+        origin_.gathered(gathered->number, group.status, group.ranks, effects);
+        if (group.status >= k_missed) continue;
+        for (const Ranks::Run& run : group.ranks.runs()) {
+          for (std::uint32_t i = 0; i < run.count; ++i) {
+            answer_came(gathered->number, 1000 + run.first + i);
+          }
+        }
+      }
+    } else if (frame.kind == Kind::kDone) {
+      const auto done = read_done(frame.message);
+      require(done.ok());
+      for (const std::uint64_t number : done->numbers) origin_.done(from, number, effects);
+    }
+    std::erase_if(waited_, [&](const auto& one) {
+      if (one.second.empty()) origin_.closed(one.first);
+      return one.second.empty();
+    });
+    for (const auto& there : effects.there) procs_.at(there.to.proc).out.there(there.number);
+    for (const auto& again : effects.again) {
+      if (!waited_.contains(again.number)) origin_.closed(again.number);
+      std::vector<std::byte> head(k_deliver_head);
+      write_deliver({kOrigin, again.number, again.to.previous, again.to.after,
+                     std::min(origin_.stable(), again.number - 1)},
+                    head);
+      send(kOrigin, again.to.proc, {Kind::kDeliver, head, again.to.rank});
+    }
+  }
+
+  void answer_came(std::uint64_t number, std::uint64_t proc) {
+    answered_.insert({number, proc});
+    if (const auto found = waited_.find(number); found != waited_.end()) found->second.erase(proc);
+  }
+
+  void at_relay(std::uint64_t from, std::uint64_t to, const Frame& frame) {
+    CastRelay& relay = relays_.at(to);
+    CastRelay::Effects effects;
+    base::Bytes message(frame.message);
+    if (frame.kind == Kind::kPing) {
+      relay.lost(from, now_, effects);
+    } else if (frame.kind == Kind::kCast) {
+      base::Bytes plan;
+      const auto head = read_cast(message, plan);
+      require(head.ok());
+      const auto known = [&](std::uint64_t peer) { return linked(to, peer); };
+      require(relay.cast(from, *head, plan, known, now_, effects).ok());
+      carry_out(to, effects, *head);
+      return;
+    } else if (frame.kind == Kind::kAnswer) {
+      const auto answer = read_answer(message);
+      require(answer.ok());
+      relay.answer(from, *answer, message, now_, effects);
+    } else if (frame.kind == Kind::kGathered) {
+      relay.gathered(from, *read_gathered(message), now_, effects);
+    } else if (frame.kind == Kind::kDone) {
+      relay.done(from, *read_done(message), now_, effects);
+    }
+    carry_out(to, effects, {});
+  }
+
+  void carry_out(std::uint64_t relay, CastRelay::Effects& effects, const Cast& cast) {
+    for (const Plan::Below& below : effects.forward) {
+      send(relay, below.relay, {Kind::kCast, cast_message(cast, below.branch)});
+    }
+    for (const Receiver& to : effects.deliver) {
+      std::vector<std::byte> head(k_deliver_head);
+      write_deliver({cast.origin, cast.number, to.previous, to.after, cast.stable}, head);
+      send(relay, to.proc, {Kind::kDeliver, head, to.rank});
+    }
+    for (auto& report : effects.reports) send(relay, report.to, {report.kind, report.message});
+  }
+
+  void at_proc(std::uint64_t from, std::uint64_t to, const Frame& frame) {
+    Proc& proc = procs_.at(to);
+    std::vector<Item> out;
+    if (frame.kind == Kind::kBarrier) {
+      proc.lane.barrier(*read_barrier(frame.message), out);
+    } else if (frame.kind == Kind::kCall) {
+      if (proc.lane.open()) {
+        proc.lane.passed();
+        out.push_back({frame.item});
+      } else {
+        proc.lane.direct({frame.item}, true, out);
+      }
+    } else if (frame.kind == Kind::kDeliver) {
+      base::Bytes message(frame.message);
+      const auto deliver = read_deliver(message);
+      require(deliver.ok());
+      const bool answers = answers_.at(deliver->number);
+      Item item{values_.at({deliver->number, to}), answers ? deliver->number : 0,
+                static_cast<std::uint32_t>(frame.item)};
+      const auto again =
+          proc.lane.cast(*deliver, answers, from == kOrigin ? 0 : from, item, out);
+      if (again && again->relieve != 0) {
+        std::vector<std::byte> word(k_answer_head);
+        write_answer({kOrigin, deliver->number, item.rank, k_elsewhere}, word);
+        send(to, again->relieve, {Kind::kAnswer, word});
+      }
+      if (again && again->reply) {
+        direct_.insert({deliver->number, to});
+        send(to, kOrigin, {Kind::kReply, {}, deliver->number});
+      }
+      require(!again || !again->forgotten || direct_.contains({deliver->number, to}));
+    }
+    for (const Item& item : out) {
+      require(item.value == ++proc.taken);  // in order, each once
+      if (item.number != 0) proc.running.push_back(item);
+    }
+  }
+
+  const std::size_t fan_out_;
+  Choose choose_;
+  base::Instant now_{};
+  CastOrigin origin_;
+  std::map<std::uint64_t, CastRelay> relays_;
+  std::map<std::uint64_t, Proc> procs_;
+  std::map<Ends, std::deque<Frame>> channels_;
+  std::set<std::uint64_t> gone_;
+  std::set<std::uint64_t> heard_;  // those of them that the origin knows of
+  std::set<Ends> cut_;
+  std::map<Ends, std::uint64_t> values_;    // what a cast says to a process, by number and process
+  std::map<std::uint64_t, bool> answers_;   // by number
+  std::set<Ends> answered_;                 // number and process
+  std::set<Ends> direct_;                   // likewise, of answers that did not go by a relay
+  std::map<std::uint64_t, std::set<std::uint64_t>> waited_;  // processes, by number
+};
+
+}  // namespace monarch::wire::world
