@@ -143,6 +143,7 @@ def run(peer: Peer, plan: Faults, seconds: float, network: Network | None) -> di
         "lost": found.lost,
         "missed": sum(pid is None for pid in victims.values()),
         "at": times,
+        "cost": [round(cost, 3) for cost in count.costs(lines, [start + at for at in times])],
         "curve": [(round(line.time - start, 2), line.step - told[0].step) for line in told[::3]],
     }
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -79,3 +82,28 @@ def useful(lines: list[Line], start: float, end: float, ranks: int) -> Useful:
         at = line.step
     counted = [took_part[step] for step in range(first + 1, at + 1)]
     return Useful(len(counted), sum(counted) / ranks, lost)
+
+
+def costs(lines: list[Line], faults: list[float]) -> list[float]:
+    """Seconds that each fault cost: until there was a step more than before, less one step's time.
+
+    That of a step is the median of the run, so a fault's cost hardly depends on what else the
+    machine does in other parts of the run. Faults that nothing came after are left out.
+    """
+    gained = list(_gains(lines))
+    usual = median(b.time - a.time for a, b in pairwise(gained))
+    found = []
+    for at in faults:
+        after = [line.time for line in gained if line.time > at]
+        if after:
+            found.append(max(after[0] - at - usual, 0.0))
+    return found
+
+
+def _gains(lines: list[Line]) -> Iterator[Line]:
+    """The lines at which the weights held more steps than ever before."""
+    most = -1
+    for line in lines:
+        if line.step > most:
+            most = line.step
+            yield line

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -22,19 +23,20 @@ def share(record: dict[str, Any], result: dict[str, Any], what: str = "steps") -
 def markdown(record: dict[str, Any]) -> str:
     """A line a run."""
     lines = [
-        "| faults | | useful steps/s | ÷ without faults | the same, by ranks | steps lost |",
-        "| --- | --- | --- | --- | --- | --- |",
+        "| faults | | useful steps/s | ÷ without faults | by ranks | steps lost | a fault costs |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for result in sorted(record["results"], key=lambda one: record["faults"].index(one["faults"])):
         head = f"| {result['faults']} | {result['peer']} |"
         if "error" in result:
-            lines.append(f"{head} {result['error']} | | | |")
+            lines.append(f"{head} {result['error']} | | | | |")
             continue
         cells = [f"{result['steps'] / result['seconds']:.2f}"]
         for what in ("steps", "full"):
             found = share(record, result, what)
             cells.append("" if found is None else f"{found:.1%}")
-        lines.append(f"{head} {' | '.join(cells)} | {result['lost']} |")
+        cost = f"{fmean(result['cost']):.2f} s" if result["cost"] else ""
+        lines.append(f"{head} {' | '.join(cells)} | {result['lost']} | {cost} |")
     return "\n".join(lines) + "\n"
 
 

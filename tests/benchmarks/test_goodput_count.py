@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/training"))
 
-from count import Line, Useful, read, useful
+from count import Line, Useful, costs, read, useful
 
 
 def lines(*told):
@@ -52,3 +52,8 @@ def test_several_ranks_may_tell_of_the_same_step(tmp_path):
 def test_a_run_that_ends_in_the_window_gives_no_figure():
     with pytest.raises(ValueError, match="0 after it"):
         useful(lines((0, 1, 2), (1, 2, 2)), 0, 5, 2)
+
+
+def test_a_fault_costs_the_time_until_there_is_a_step_more_than_before_it():
+    told = lines((0, 1, 2), (1, 2, 2), (2, 3, 2), (6, 2, 2), (7, 3, 2), (8, 4, 2), (9, 5, 2))
+    assert costs(told, [2.5, 8.5, 9.5]) == [4.5, 0.0]
