@@ -6,6 +6,7 @@ from __future__ import annotations
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from monarch import config
 from monarch._actor.future import Done, Pending
 from monarch._actor.pickling import loads, pack
 from monarch._actor.process import process
@@ -14,6 +15,7 @@ from monarch._mesh.host_mesh import HostMesh
 from monarch._mesh.proc_mesh import ProcMesh
 from monarch._mesh.respawn import respawn
 from monarch._mesh.spares import Spares
+from monarch._proc.hosts import shut_out
 from monarch._shape import Extent, Shape
 
 if TYPE_CHECKING:
@@ -155,8 +157,12 @@ class ReplacingMesh(ProcMesh):
             self._put_another(place)
 
     def _put_another(self, place: int) -> None:
-        hosts = self._procs.request.hosts
+        procs = self._procs
+        hosts = procs.request.hosts
         old = hosts[place]
+        ranks = range(place * procs.request.count, (place + 1) * procs.request.count)
+        limit = config.value("heartbeat_interval") * config.value("heartbeat_misses")
+        shut_out([procs.refs[rank].id for rank in ranks], limit)
         hosts[place] = self._another(old)
         self._gave_up.add(old.node)
         if self._hosts is not None:

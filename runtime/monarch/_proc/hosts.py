@@ -27,6 +27,7 @@ __all__ = [
     "pid",
     "rename",
     "running",
+    "shut_out",
     "spawn",
     "stop",
 ]
@@ -85,6 +86,23 @@ def stop(procs: Iterable[int], reason: str, timeout: float) -> None:
 def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     """Have processes killed with everything they have started."""
     _order("kill_procs", procs, expected)
+
+
+def shut_out(gone: Sequence[int], timeout: float) -> None:
+    """Have the processes on other hosts take nothing of `gone` any more, and wait until it is so.
+
+    One that does not say so within `timeout` seconds hangs or is lost, and acts on nothing either.
+    """
+    from time import monotonic  # noqa: PLC0415 - only where a node is replaced
+
+    here = process()
+    end = monotonic() + timeout
+    left = [proc for proc in _hosts if proc not in gone and here.engine.has_link(proc)]
+    for told in [here.asking(proc, "fence", list(gone)) for proc in left]:
+        try:
+            told.get(max(end - monotonic(), 0.0))
+        except (TimeoutError, ConnectionError):
+            continue
 
 
 def rename(proc: int, label: str) -> None:
