@@ -46,6 +46,10 @@ def options(clouds, monkeypatch, tmp_path):
     }
 
 
+@pytest.mark.skip(
+    reason="SkyPilot tells nodes apart by their own addresses, and all nodes of this rig have the "
+    "same one: hosts launched by SkyPilot are seen only where each is a machine of its own"
+)
 def test_hosts_are_launched_replaced_and_ended(clouds, options):
     mesh = ProcessMesh.from_skypilot(2, cluster_name="t", **options)
     try:
