@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 EVERY = 20  # steps between two checkpoints of torchrun: one or two seconds of work
-TIMEOUT = 10  # seconds until a collective of torchrun's or torchft's gives up
+TIMEOUT = 30  # seconds until a collective gives up, as in elastic_ddp
 _PORT = 29510
 _SERVICE = 26600
 _PRELOAD = "torch.distributed,torch._dynamo"
