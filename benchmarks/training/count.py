@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+_NEXT = 3  # steps after a fault, between two of which its pause is
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """At `time` (monotonic seconds) the weights held `step` steps; `ranks` did the last of them."""
@@ -85,7 +88,7 @@ def useful(lines: list[Line], start: float, end: float, ranks: int) -> Useful:
 
 
 def costs(lines: list[Line], faults: list[float]) -> list[float]:
-    """Seconds that each fault cost: until there was a step more than before, less one step's time.
+    """Seconds that each fault cost: the pause until there was a step more, less one step's time.
 
     That of a step is the median of the run, so a fault's cost hardly depends on what else the
     machine does in other parts of the run. Faults that nothing came after are left out.
@@ -94,9 +97,10 @@ def costs(lines: list[Line], faults: list[float]) -> list[float]:
     usual = median(b.time - a.time for a, b in pairwise(gained))
     found = []
     for at in faults:
-        after = [line.time for line in gained if line.time > at]
-        if after:
-            found.append(max(after[0] - at - usual, 0.0))
+        # The step that was all but done may still come.
+        pauses = [b.time - max(a.time, at) for a, b in pairwise(gained) if b.time > at]
+        if pauses:
+            found.append(max(*pauses[:_NEXT], usual) - usual)
     return found
 
 
