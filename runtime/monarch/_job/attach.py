@@ -63,9 +63,21 @@ def attach_to_workers(
         SecretError: an address is off this host, and no secret was given.
         LinkError: `ca` or `private_key` is given without the other.
         ValueError: there is no worker, or one twice.
+        TypeError: `workers` is no sequence of addresses.
 
     """
     use_security(ca, private_key)
+    if isinstance(workers, str | bytes):
+        raise TypeError(
+            f"attach_to_workers: workers is a list of addresses, not one: [{workers!r}]"
+        )
+    workers = list(workers)
+    for rank, worker in enumerate(workers):
+        if not isinstance(worker, str) and not hasattr(worker, "get"):
+            raise TypeError(
+                f"attach_to_workers: workers[{rank}] is an address as text, or a future of one, "
+                f"not {type(worker).__name__} {worker!r}"
+            )
     if not workers:
         raise ValueError("attach_to_workers: workers is empty; give the address of each host")
     seen: dict[str, int] = {}

@@ -135,7 +135,8 @@ class HostMesh(MeshTrait):
                 One of them becomes that of a rank that starts again there, and another is started.
 
         Raises:
-            TypeError: `per_host` is no dict of integers by name, or `name` no string.
+            TypeError: `per_host` is no dict of integers by name, or another argument not what it
+                is above.
             ValueError: a dimension is one of the hosts' or has no process, there are more processes
                 than a host can have, `proc_bind` is not as long as there are processes on a host,
                 or `spares` is no number of processes, or goes with a `bootstrap_command`.

@@ -3,6 +3,7 @@
 # ruff: noqa: SLF001 - meshes of the same package
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import prod
 from operator import index as to_int
 
@@ -19,7 +20,7 @@ from monarch._shape import Extent, Point, Shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from monarch._mesh.host_mesh import HostMesh, HostRef
@@ -54,6 +55,12 @@ class Request:
         if name is not None and not isinstance(name, str):
             wanted = "name is what messages call the processes, or None"
             raise TypeError(hosts._said(f"spawn_procs(name={name!r})", wanted))
+        if bootstrap is not None and not callable(bootstrap):
+            wanted = "bootstrap is a function without arguments, or None"
+            raise TypeError(hosts._said(f"spawn_procs(bootstrap={bootstrap!r})", wanted))
+        if proc_bind is not None and not _is_binding(proc_bind):
+            wanted = 'proc_bind is a list of dicts, as [{"cpus": "0-3"}], or None'
+            raise TypeError(hosts._said(f"spawn_procs(proc_bind={proc_bind!r})", wanted))
         self.restart = restart
         self.spares: list[Spares] = []
         self.another: Callable[[int], object] | None = None  # puts another host in this place
@@ -77,7 +84,7 @@ class Request:
                     f"{len(self.bind)}",
                 )
             )
-        self.commands = [self._command(rank) for rank in range(extent.nelements)]
+        self.commands = [self._command(hosts, rank) for rank in range(extent.nelements)]
 
     def host(self, rank: int) -> HostRef:
         """The host of a rank."""
@@ -105,15 +112,27 @@ class Request:
             tuple(self.per_host),
         )
 
-    def _command(self, rank: int) -> tuple[list[str] | None, dict[str, str | None]]:
+    def _command(
+        self, hosts: HostMesh, rank: int
+    ) -> tuple[list[str] | None, dict[str, str | None]]:
         command = self.command
         if callable(command) and not hasattr(command, "program"):
             command = command(Point(rank, self.extent))
         if command is not None:
+            if not hasattr(command, "program"):
+                wanted = (
+                    "bootstrap_command is a BootstrapCommand, a function that gives one for a "
+                    "point, or None"
+                )
+                raise TypeError(hosts._said(f"spawn_procs(bootstrap_command={command!r})", wanted))
             return [command.program, *command.args], dict(command.env or {})
         if self.python is not None:
             return [self.python, "-m", "monarch._proc.child"], {}
         return None, {}
+
+
+def _is_binding(given: object) -> bool:
+    return isinstance(given, Sequence) and all(isinstance(one, Mapping) for one in given)
 
 
 def start(request: Request) -> Placement:

@@ -33,7 +33,8 @@ def numbers(text: str, key: str) -> list[int]:
             )
         low, high = int(first), int(last or first)
         if high < low or high >= 65536:
-            raise ValueError(f"proc_bind: {key}={text!r}: the range {part.strip()} is not one")
+            wanted = "a range goes from the lower number to the higher, which is below 65536"
+            raise ValueError(f"proc_bind: {key}={text!r}: {part.strip()} cannot be; {wanted}")
         found.update(range(low, high + 1))
     return sorted(found)
 

@@ -327,6 +327,10 @@ def test_no_worker_and_the_same_twice_are_refused(address):
         attached(address, address)
     with pytest.raises(AddressError):
         attached("nonsense")
+    with pytest.raises(TypeError, match=r"workers\[1\] is an address as text.*not int 3"):
+        attached(address, 3)
+    with pytest.raises(TypeError, match="workers is a list of addresses, not one"):
+        attach_to_workers(ca="trust_all_connections", workers=address)
 
 
 def test_a_future_of_an_address_is_waited_for(worker, address):

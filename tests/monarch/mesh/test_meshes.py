@@ -259,10 +259,13 @@ def test_a_module_that_only_the_program_has_is_named_with_where_it_was_looked_fo
         ({"per_host": {1: 4}}, TypeError, "per_host is a dict of sizes by dimension"),
         ({"per_host": {"n": 10**9}}, ValueError, "1000000000 processes on a host, and there can"),
         ({"per_host": {"n": 2}, "proc_bind": [{"cpus": "0"}]}, ValueError, "2 of them, and has 1"),
+        ({"proc_bind": [3]}, TypeError, "proc_bind is a list of dicts"),
+        ({"bootstrap": 3}, TypeError, "bootstrap is a function without arguments"),
+        ({"bootstrap_command": 3}, TypeError, "bootstrap_command is a BootstrapCommand"),
     ],
 )
 def test_bad_requests_for_procs_name_what_was_asked(request_, error, text):
-    with pytest.raises(error, match=rf"host mesh \{{\}}: spawn_procs\(per_host=.*{text}"):
+    with pytest.raises(error, match=rf"host mesh \{{\}}: spawn_procs\(\w+=.*{text}"):
         this_host().spawn_procs(**request_)
 
 
