@@ -355,6 +355,7 @@ def main() -> None:
     _signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
     try:
         _core.become_subreaper()
+        _core.set_parent_death_signal(_signal.SIGCONT)  # one that is stopped has to see it too
     except OSError:
         pass  # macOS: processes that leave their group are not followed
     os.set_inheritable(CONTROL, False)

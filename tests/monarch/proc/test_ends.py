@@ -34,8 +34,14 @@ print(*pids, flush=True)
 @pytest.mark.promise("S08")
 @pytest.mark.parametrize(
     "then",
-    ["os.kill(os.getpid(), 9)", "os._exit(3)", "os.abort()", "sys.stdin.read()"],
-    ids=["killed", "left", "aborted", "terminated"],
+    [
+        "os.kill(os.getpid(), 9)",
+        "os._exit(3)",
+        "os.abort()",
+        "sys.stdin.read()",
+        "os.kill(p.spawner.zygote, 19); os._exit(3)",
+    ],
+    ids=["killed", "left", "aborted", "terminated", "with its zygote stopped"],
 )
 def test_a_parents_death_takes_children_and_grandchildren_within_a_second(then):
     program = FAMILY.format(path=sys.path, then=then)
