@@ -10,7 +10,6 @@
 #include <functional>
 #include <map>
 #include <set>
-#include <source_location>
 #include <utility>
 #include <vector>
 
@@ -20,10 +19,12 @@
 
 namespace monarch::wire::world {
 
-inline void require(bool condition,
-                    std::source_location where = std::source_location::current()) {
+// The place of the call comes by what compilers have built in: Debian 12's clang has no
+// std::source_location.
+inline void require(bool condition, const char* file = __builtin_FILE(),
+                    int line = __builtin_LINE()) {
   if (condition) return;
-  std::fprintf(stderr, "%s:%u: not so\n", where.file_name(), where.line());
+  std::fprintf(stderr, "%s:%d: not so\n", file, line);
   std::abort();
 }
 
