@@ -228,15 +228,15 @@ std::vector<std::byte> write_branch(const Branch& branch) {
 }
 
 std::vector<std::byte> cast_message(const Cast& cast, Bytes branch) {
-  std::vector<std::byte> out;
-  out.reserve(k_cast_head + branch.size());
-  append(out, cast.origin);
-  append(out, cast.number);
-  append(out, cast.stable);
-  append(out, static_cast<std::uint32_t>(branch.size()));
-  append(out, cast.answers ? kAnswers : 0U);
-  out.insert(out.end(), branch.begin(), branch.end());
-  return out;
+  std::vector<std::byte> message(k_cast_head + branch.size());
+  Writer out(message);
+  out.put(cast.origin);
+  out.put(cast.number);
+  out.put(cast.stable);
+  out.put(static_cast<std::uint32_t>(branch.size()));
+  out.put(cast.answers ? kAnswers : 0U);
+  std::ranges::copy(branch, base::MutableBytes(message).subspan(k_cast_head).begin());
+  return message;
 }
 
 void write_deliver(const Deliver& deliver, base::MutableBytes head) noexcept {
