@@ -64,7 +64,8 @@ void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Rank
 void CastOrigin::done(std::uint64_t hop, std::uint64_t number, Effects& effects) {
   const auto at = open_.find(number);
   if (at == open_.end()) return;
-  settle_all(at, [&](const Entrusted& one) { return one.hop == hop; }, &effects.there);
+  // Handed over is not handled: one before it may still be on another way.
+  settle_all(at, [&](const Entrusted& one) { return one.hop == hop; }, nullptr);
   if (at->second.left > 0) return;
   effects.over.push_back(number);
   open_.erase(at);

@@ -194,6 +194,24 @@ TEST_CASE("casts without answers are settled by one word for many") {
   CHECK(relay.flights() == 0);
 }
 
+TEST_CASE("what was handed over is settled, but only an answer says that it is there") {
+  CastOrigin origin;
+  CastOrigin::Effects effects;
+  const std::vector<CastOrigin::Entrusted> receivers = {{{.proc = 20, .rank = 0}, 10},
+                                                        {{.proc = 22, .rank = 1}, 10}};
+  origin.begin(receivers, false);
+  origin.done(10, 1, effects);
+  CHECK(effects.there.empty());
+  CHECK(effects.over == std::vector<std::uint64_t>{1});
+  CHECK(origin.open() == 0);
+  origin.begin(receivers, true);
+  Ranks answered;
+  answered.add(1);
+  origin.gathered(2, 0, answered, effects);
+  REQUIRE(effects.there.size() == 1);
+  CHECK(effects.there[0].to.proc == 22);
+}
+
 TEST_CASE("in any world each process takes each message once, in order, and every call is answered") {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
