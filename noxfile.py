@@ -82,6 +82,13 @@ def fuzz(session: nox.Session) -> None:
 
 
 @nox.session
+def sim(session: nox.Session) -> None:
+    """A simulated cluster under faults: a thousand seeds, or -- --seed N --trace for one."""
+    packages.ensure("cpp")
+    core.simulate(session)
+
+
+@nox.session
 def elastic(session: nox.Session) -> None:
     """Training that goes on when ranks are lost, on torch.distributed."""
     packages.ensure("elastic")

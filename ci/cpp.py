@@ -1,4 +1,4 @@
-"""Sessions cpp, sanitize, fuzz, arm64 and macos: the C++ core, built apart from Python."""
+"""Sessions cpp, sanitize, fuzz, sim, arm64 and macos: the C++ core, built apart from Python."""
 
 from __future__ import annotations
 
@@ -29,11 +29,12 @@ class Variant:
     def folder(self) -> Path:
         return project.CACHE / "cpp" / self.name
 
-    def commands(self) -> list[list[str]]:
-        """What configures and builds it; cmake and ninja are on PATH."""
+    def commands(self, *targets: str) -> list[list[str]]:
+        """What configures and builds it, or of it `targets`; cmake and ninja are on PATH."""
         configure = ["cmake", "-S", str(_SOURCES), "-B", str(self.folder), "-G", "Ninja"]
         build = ["cmake", "--build", str(self.folder), "--parallel", str(os.cpu_count() or 1)]
-        return [[*configure, *self.options], build]
+        wanted = ["--target", *targets] if targets else []
+        return [[*configure, *self.options], [*build, *wanted]]
 
 
 _TESTS = "-DMONARCH_TESTS=ON"
@@ -58,6 +59,10 @@ ARM64 = Variant(
     ),
 )
 CALL_PATH = Variant("calls", ("-DMONARCH_CALL_PATH=ON", "-DCMAKE_BUILD_TYPE=Release"))
+SIMULATION = Variant(
+    "sim",
+    ("-DMONARCH_SIMULATION=ON", "-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS=-Werror"),
+)
 FUZZERS = Variant("fuzz", ("-DMONARCH_FUZZERS=ON", _CLANG, "-DCMAKE_CXX_FLAGS=-g -O1"))
 
 
@@ -71,6 +76,14 @@ def test(session: nox.Session, variant: Variant) -> None:
     """Build `variant` and run its tests with ctest."""
     build(session, variant)
     session.run("ctest", "--test-dir", str(variant.folder), "--output-on-failure")
+
+
+def simulate(session: nox.Session) -> None:
+    """Run the simulator with the arguments of the session: a thousand seeds without any."""
+    session.install(*project.group("cpp"))
+    for command in SIMULATION.commands("monarch_sim"):
+        session.run(*command)
+    session.run(str(SIMULATION.folder / "monarch_sim"), *session.posargs, external=True)
 
 
 def test_arm64(session: nox.Session) -> None:
@@ -100,7 +113,11 @@ def macos_command(python: str, source: Path) -> list[str]:
 def sources() -> list[Path]:
     """Every file of the core that ends up in the module."""
     apart = ("_test.cpp", "_fuzz.cpp", "test_main.cpp", "call_path.cpp")
-    return [path for path in sorted(_SOURCES.rglob("*.cpp")) if not path.name.endswith(apart)]
+    return [
+        path
+        for path in sorted(_SOURCES.rglob("*.cpp"))
+        if not path.name.endswith(apart) and path.parent.name != "sim"
+    ]
 
 
 def compile_macos(session: nox.Session) -> None:

@@ -19,6 +19,7 @@ CPP_FLOORS: dict[str, tuple[str, ...]] = {
     _BASE: (),
     _WIRE: (_BASE,),
     _NET: (_BASE, _WIRE),
+    "runtime/core/sim": (_BASE, _WIRE),
     **dict.fromkeys(_TOP, (_BASE, _WIRE, _NET)),
     "runtime/bindings": (_BASE, _WIRE, _NET, *_TOP, "native/include"),
     "native/include": (),
