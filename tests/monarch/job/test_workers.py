@@ -13,6 +13,7 @@ import time
 import pytest
 
 from monarch import config
+from monarch._link import secret
 from monarch._link.address import proc_of_name
 from monarch.actor import (
     Channel,
@@ -313,7 +314,8 @@ def test_addresses_of_another_system_are_refused_on_both_sides():
 
 @pytest.mark.promise("X01")
 @pytest.mark.parametrize("address", ["tcp://*:5000", "tcp://10.1.1.1:5", "tls://127.0.0.1:5"])
-def test_off_this_host_a_secret_has_to_be_given(address):
+def test_off_this_host_a_secret_has_to_be_given(address, monkeypatch):
+    monkeypatch.setattr(secret, "_current", None)  # jobs of other tests have shared theirs
     with pytest.raises(SecretError, match=r"a secret has to be given.*MONARCH_SECRET_FILE"):
         attached(address)
     with pytest.raises(SecretError, match=r"a secret has to be given.*--secret-file"):
