@@ -18,8 +18,7 @@ constexpr base::Duration kStuck = std::chrono::milliseconds(100);
 constexpr base::Duration kBlocked = std::chrono::milliseconds(2);  // waits for an answer
 constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
 constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
-constexpr int kQuietTicks = 3;  // before the caretaker looks no more by itself
-constexpr std::uint64_t kFewPolls = 2;  // between two looks: heartbeats, and no work
+constexpr int kQuietTicks = 3;  // before the caretaker stops looking: heartbeats alone start it again
 constexpr std::size_t kMostWorkers = 4096;
 
 thread_local std::uint32_t worker_at = ~std::uint32_t{0};  // of the worker whose thread this is
@@ -387,27 +386,26 @@ void Engine::caretaker() {
         // Nobody waits for what it reads, unless there is an event loop that is not ours: so it
         // reads once a tick and leaves the processor to those that work.
         lead_ = Lead::kCaretaker;
-        base::Instant asleep;
         do {
-          asleep = now;
           caretaker_until_ = due;
           poll_once(lock, due, /*spin=*/false);
           sweep(lock);
           now = clock_.now();
           due = run_timers(now);
         } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty() &&
-                 (has_foreign_ || now - asleep >= k_tick || now < casting_.relaying_until));
+                 (has_foreign_ || now < casting_.relaying_until));
         release_lead();
         if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
       }
     }
-    quiet = polls_ - seen <= kFewPolls ? quiet + 1 : 0;
+    quiet = polls_ == seen ? quiet + 1 : 0;
     seen = polls_;
     now = clock_.now();
     const bool burst = std::exchange(delays, delays_) != delays_ || flush_armed_;
     caretaker_deep_ = lead_ == Lead::kThread && quiet > kQuietTicks && !burst && !relief_armed_;
     if (caretaker_deep_) {
       caretaker_until_ = due;
+      quiet = 0;
     } else {
       caretaker_until_ = now + (burst ? kFlushDelay : tick);
     }
