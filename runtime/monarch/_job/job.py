@@ -59,6 +59,19 @@ def by_name(job: str, argument: str, given: Any, example: str) -> dict[str, Any]
     return dict(given)
 
 
+def check_mesh(name: Any, hosts: Any = 1) -> None:
+    """Refuse what cannot be a mesh of a job.
+
+    Raises:
+        ValueError: the name cannot be an attribute, or the number of hosts is none.
+
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise ValueError(f"mesh name {name!r} must be usable as an attribute")
+    if not isinstance(hosts, int) or hosts < 1:
+        raise ValueError(f"mesh {name!r} has {hosts!r} hosts; that is a number, 1 or more")
+
+
 class JobTrait(abc.ABC):
     """A specification of hosts, and once applied, the hosts.
 

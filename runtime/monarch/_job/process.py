@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monarch._job.attach import attach_to_workers
-from monarch._job.job import JobState, JobTrait, by_name
+from monarch._job.job import JobState, JobTrait, by_name, check_mesh
 from monarch._link import secret
 from monarch._proc.interpreter import command, spawn_session
 from monarch.errors import JobError, SupervisionError
@@ -59,10 +59,7 @@ class ProcessJob(JobTrait):
         self._meshes = by_name("ProcessJob", "meshes", meshes, '{"workers": 2}')
         self._env = by_name("ProcessJob", "env", {} if env is None else env, '{"NAME": "value"}')
         for name, count in self._meshes.items():
-            if not isinstance(name, str) or not name.isidentifier():
-                raise ValueError(f"mesh name {name!r} must be usable as an attribute")
-            if not isinstance(count, int) or count < 1:
-                raise ValueError(f"mesh {name!r} has {count!r} hosts; that is a number, 1 or more")
+            check_mesh(name, count)
         self._workers: dict[str, list[Worker]] = {}
         self._folder: str | None = None
         self._children: dict[int, int | None] = {}  # by pid: the status of those that have ended

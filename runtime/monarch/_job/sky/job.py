@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from monarch._job import stored
 from monarch._job.attached import EXPIRES, AttachedHosts
-from monarch._job.job import JobState, JobTrait
+from monarch._job.job import JobState, JobTrait, check_mesh
 from monarch._job.sky import waiting
 from monarch._job.sky.client import Client
 from monarch._job.sky.host import node_id
@@ -121,10 +121,7 @@ class SkyPilotJob(JobTrait):
             JobError: the job has been applied.
 
         """
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ValueError(f"mesh name {name!r} must be usable as an attribute")
-        if not isinstance(num_nodes, int) or num_nodes < 1:
-            raise ValueError(f"mesh {name!r} has {num_nodes!r} hosts; that is a number, 1 or more")
+        check_mesh(name, num_nodes)
         if self.active:
             raise JobError(f"mesh {name!r} comes too late: the job has been applied")
         self._meshes[name] = num_nodes

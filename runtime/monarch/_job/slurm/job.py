@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from monarch._job.attached import AttachedHosts
-from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name
+from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name, check_mesh
 from monarch._job.local import BatchJob
 from monarch._job.slurm import ending, script, waiting
 from monarch._job.slurm.commands import submit
@@ -167,10 +167,7 @@ class SlurmJob(JobTrait):
             JobError: the job has been applied.
 
         """
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ValueError(f"mesh name {name!r} must be usable as an attribute")
-        if not isinstance(num_nodes, int) or num_nodes < 1:
-            raise ValueError(f"mesh {name!r} has {num_nodes!r} hosts; that is a number, 1 or more")
+        check_mesh(name, num_nodes)
         if self.active:
             raise JobError(f"mesh {name!r} comes too late: the job has been applied")
         self._meshes[name] = num_nodes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from monarch._job.attached import AttachedHosts
 from monarch._job.hostlist import expand
-from monarch._job.job import JobState, JobTrait, by_name
+from monarch._job.job import JobState, JobTrait, by_name, check_mesh
 from monarch._job.progress import Waiting
 from monarch._job.ssh.remote import Connection, Running, ask
 from monarch._link import secret
@@ -75,8 +75,7 @@ class SSHJob(JobTrait):
             JobError: the job has been applied.
 
         """
-        if not isinstance(name, str) or not name.isidentifier():
-            raise ValueError(f"mesh name {name!r} must be usable as an attribute")
+        check_mesh(name)
         if self.active:
             raise JobError(f"mesh {name!r} comes too late: the job has been applied")
         listed = expand(hosts) if isinstance(hosts, str) else list(hosts)
