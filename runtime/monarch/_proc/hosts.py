@@ -97,7 +97,7 @@ def shut_out(gone: Sequence[int], timeout: float) -> None:
 
     here = process()
     end = monotonic() + timeout
-    left = [proc for proc in _hosts if proc not in gone and here.engine.has_link(proc)]
+    left = [proc for proc in list(_hosts) if proc not in gone and here.engine.has_link(proc)]
     for told in [here.asking(proc, "fence", list(gone)) for proc in left]:
         try:
             told.get(max(end - monotonic(), 0.0))
