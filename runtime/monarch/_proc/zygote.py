@@ -58,6 +58,7 @@ class Zygote:
         self._asked: list[str] = []  # modules that the program names
         self._warned = False
         self._idles = False
+        self._ended = False
         self._orders: dict[str, Callable[..., None]] = {
             "boards": self._take_boards,
             "setup": self._setup,
@@ -96,9 +97,7 @@ class Zygote:
             wait = _IDLE_MS
         ready = poll.poll(wait)
         if not ready and idle:
-            self._idles = True
-            self._import(idle.pop(0))
-            self._idles = False
+            self._import_meanwhile(idle.pop(0))
             return
         died = False
         for fd, _ in ready:
@@ -110,12 +109,23 @@ class Zygote:
                 self._relay.ready(fd)
         if died:
             os.read(self._wakeup, 4096)
+            self._ended = False
             self._reap()
 
     def child_ended(self, _number: int, _frame: object) -> None:
         """Wake the loop; where that imports for later, which takes its time, report at once."""
-        if self._idles:
-            self._reap()
+        self._ended = True
+        self._report_ended()
+
+    def _report_ended(self) -> None:
+        while self._idles and self._ended:
+            self._idles = self._ended = False  # who ends meanwhile begins no report within this one
+            try:
+                self._reap()
+            except _Ended:
+                pass  # `_step` finds out for itself; the module that is imported must not
+            finally:
+                self._idles = True
 
     def _obey(self) -> None:
         messages, ended = self._control.receive()
@@ -167,13 +177,28 @@ class Zygote:
             into += [name for name in settings.get(names, ()) if name not in sys.modules]
 
     def _import(self, name: str) -> None:
+        if note := self._imported(name):
+            self._tell("note", note)
+
+    def _import_meanwhile(self, name: str) -> None:
+        """Import while there is nothing else to do but to report deaths."""
+        self._idles = True
+        self._report_ended()
+        note = self._imported(name)
+        self._idles = False
+        if note:
+            self._tell("note", note)
+
+    def _imported(self, name: str) -> str:
+        """Import once; why that failed, if it did."""
         if name in self._preloaded:
-            return
+            return ""
         self._preloaded.add(name)
         try:
             __import__(name)
         except BaseException as error:  # noqa: BLE001 - the user's module may do anything
-            self._tell("note", f"monarch: cannot preload {name}: {type(error).__name__}: {error}")
+            return f"monarch: cannot preload {name}: {type(error).__name__}: {error}"
+        return ""
 
     def _spawn(self, specs: list[tuple[Any, ...]], fds: list[int]) -> None:
         while self._shared and len(specs) > 1:

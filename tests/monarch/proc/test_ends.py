@@ -189,3 +189,22 @@ def test_starting_and_stopping_many_times_leaves_no_descriptor(procs):
             p.report(id_)
             p.links.pop(id_).close()
     assert (count("self"), count(p.spawner.zygote)) == before
+
+
+@pytest.mark.promise("S01")
+def test_many_that_die_while_the_zygote_imports_for_later_are_all_told(procs, tmp_path):
+    (tmp_path / "long_to_import.py").write_text(
+        "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'):\n    pass\n"
+    )
+    p = procs(later=["long_to_import"], path=[str(tmp_path), *sys.path], cwd=str(tmp_path))
+    ids = p.spawn(40)
+    pids = [p.pid(id_) for id_ in ids]
+    assert until((tmp_path / "begun").exists)
+    for pid in pids:
+        kill(pid, signal.SIGKILL)
+    told = until(lambda: p.spawner.receive() or len(p.reports) == len(ids))
+    (tmp_path / "go").touch()
+    assert told
+    assert {p.reports[id_].signal for id_ in ids} == {signal.SIGKILL}
+    (another,) = p.spawn()
+    assert ask(p, another, "1") == 1
