@@ -326,6 +326,7 @@ def markdown(found: dict[str, list[float]]) -> str:
 
 def main() -> None:
     """Measure all of it."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # with what has been started
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one round of what takes seconds")
     parser.add_argument("--tree", type=Path, help="a checkout with _core built in place: no wheel")
