@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 from monarch import config
 from monarch._actor.future import Done, Pending
 from monarch._actor.pickling import loads, pack
-from monarch._actor.process import at_start, process, running_process
+from monarch._actor.process import at_start, process
 from monarch._actor.replies import ERROR, OK
+from monarch._job import gateway
 from monarch._link import secret
 from monarch._link.address import is_number, parse
 from monarch._link.handshake import CLIENT
-from monarch._link.sockets import resolve
 from monarch._mesh.host_mesh import HostMesh, HostRef
 from monarch._proc import agent, hosts
 from monarch._shape import Extent, Shape
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 TRUST_ALL = "trust_all_connections"
 _NAME_PAUSE = 0.5  # seconds between two questions for the number of a name
+_NAME_LEAST = 1.0  # seconds for another host to say what a name stands for
 
 
 def attach_to_workers(
@@ -93,26 +94,6 @@ def attach_to_workers(
     seconds = config.value("mesh_attach_config_timeout")
     refs = [Attached(worker, seconds, f"{name or 'hosts'} {i}") for i, worker in enumerate(workers)]
     return HostMesh(refs, Shape.dense(Extent(("hosts",), (len(refs),))), end_host)
-
-
-def attach(addr: str) -> None:
-    """Link this program to the process that listens at `addr`, before it uses anything else.
-
-    Raises:
-        RuntimeError: the runtime is in use already.
-        LinkError: nothing answers there, or it refuses.
-
-    """
-    where = parse(addr)
-    if running_process() is not None:
-        raise RuntimeError(
-            f"attach({addr!r}) comes too late: this program has begun to use the runtime; call it "
-            "first"
-        )
-    seconds = config.value("mesh_attach_config_timeout")
-    here = process()
-    peer = _gate(here).connect(resolve(where.dial), peer=where.proc, role=CLIENT, seconds=seconds)
-    here.add_peer(peer, where.dial.url)
 
 
 class Attached(HostRef):
@@ -228,7 +209,7 @@ class Attached(HostRef):
         until = monotonic() + self._seconds
         while True:
             try:
-                found = resolve(dial)
+                found = gateway.resolve(dial, max(until - monotonic(), _NAME_LEAST))
             except LinkError as error:
                 if monotonic() >= until or process().stopped:
                     self._end(error)

@@ -23,14 +23,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from monarch._link.address import Address
     from monarch._link.pending import Identity
 
 NOTICE_SECONDS = 0.25  # after which it is asked whether who is dialled is there at all
+DIRECT_SECONDS = 0.5  # for a connection, before the gateway is asked for a way
 _FIND_SECONDS = 0.5  # to find a process of this host that is dialled from another
 _FINAL = frozenset(
     {
         *("version", "secret", "channel", "identity", "role", "user", "malformed"),
-        *("clear", "encrypted", "certificate"),
+        *("clear", "encrypted", "certificate", "tunnel"),
     }
 )
 # Checks of a certificate that fail where the authority is another: its key follows from the secret.
@@ -99,7 +101,7 @@ class Dials:
         """The descriptors to poll, with the events and the dial of each."""
         for dial in self._dials:
             if dial.channel is not None:
-                reads = dial.side is not None or dial.shaking
+                reads = dial.side is not None or dial.shaking or dial.asker is not None
                 yield dial.channel.fileno(), select.POLLIN if reads else select.POLLOUT, dial
 
     def ends(self) -> Iterator[float]:
@@ -114,7 +116,7 @@ class Dials:
                 dial,
                 LinkError(
                     "timeout",
-                    f"{dial.address} did not answer within {handshake.SECONDS:g} s "
+                    f"{self._where(dial)} did not answer within {now - dial.tried:.1f} s "
                     "(is its process stopped, or the network between cut?)",
                 ),
             )
@@ -132,28 +134,29 @@ class Dials:
                 self._succeed(dial)
                 continue
             try:
-                way = self._identity.ways.get(dial.address.url, dial.address)
-                sock, error = sockets.connect(way)
+                sock, error = sockets.connect(self._way(dial))
             except OSError as failed:
-                self._retry(dial, unreachable(dial.address, failed.errno or 0))
+                self._retry(dial, unreachable(self._where(dial), failed.errno or 0))
                 continue
             dial.channel = Channel(sock)
-            dial.end = now + handshake.SECONDS
+            dial.tried = now
+            other = self._gateway(dial) is not None and not dial.led
+            dial.end = now + (DIRECT_SECONDS if other else handshake.SECONDS)
             if error == 0:
                 self._greet(dial)
             elif error != errno.EINPROGRESS:
-                self._retry(dial, unreachable(dial.address, error))
+                self._retry(dial, unreachable(self._where(dial), error))
 
     def step(self, dial: Dial) -> None:
         """Go on with a try whose socket is ready."""
         channel = dial.channel
         if channel is None:
             return
-        if dial.side is None and not dial.shaking:
+        if dial.side is None and not dial.shaking and dial.asker is None:
             error = sockets.pending_error(channel.sock)
             if error:
-                dial.refused = error == errno.ECONNREFUSED
-                self._retry(dial, unreachable(dial.address, error))
+                dial.refused = error == errno.ECONNREFUSED and not dial.led
+                self._retry(dial, unreachable(self._where(dial), error))
             else:
                 self._greet(dial)
             return
@@ -164,7 +167,9 @@ class Dials:
             return
         except HandshakeError as error:
             channel.say(error.farewell)
-            named = LinkError(error.code, f"{dial.address}: {error}")
+            dial.refused = error.code == "refused"
+            code = "unreachable" if dial.refused else error.code
+            named = LinkError(code, f"{self._where(dial)}: {error}")
             if error.code in _FINAL:
                 self._fail(dial, named)
             else:
@@ -173,7 +178,7 @@ class Dials:
             named = self._tls_error(dial, channel, error)
             (self._fail if named.code in _FINAL else self._retry)(dial, named)
         except OSError as error:
-            self._retry(dial, unreachable(dial.address, error.errno or 0))
+            self._retry(dial, unreachable(self._where(dial), error.errno or 0))
 
     def end(self, dial: Dial, error: LinkError | None) -> None:
         """Tell who asked for the dial how it ended."""
@@ -184,7 +189,36 @@ class Dials:
                 if not self.closed:
                     sys.excepthook(type(raised), raised, raised.__traceback__)
 
+    def _gateway(self, dial: Dial) -> Address | None:
+        """The host agent by which a dial may go as well."""
+        gateway, address = self._identity.gateway, dial.address
+        if gateway is None or not address.off_host or address.tunnel:
+            return None
+        return None if address.url in {gateway.url, *self._identity.ways} else gateway
+
+    def _way(self, dial: Dial) -> Address:
+        """What to connect to."""
+        gateway = self._gateway(dial)
+        if gateway is not None and dial.address.url in self._identity.led and dial.aside is None:
+            dial.led = True  # as before
+        if gateway is not None and dial.led:
+            return gateway
+        dial.led = False
+        return self._identity.ways.get(dial.address.url, dial.address)
+
+    def _where(self, dial: Dial) -> str:
+        """What is dialled, in words."""
+        if dial.led:
+            return f"{dial.address} (by way of {self._identity.gateway})"
+        return str(dial.address)
+
     def _step(self, dial: Dial, channel: Channel) -> None:
+        if dial.asker is not None:
+            channel.send(dial.asker.feed(channel.recv(dial.asker.need)))
+            if dial.asker.open:
+                dial.asker = None
+                self._set_out(dial, channel)
+            return
         if dial.shaking:
             self._shake(dial, channel)
             return
@@ -193,6 +227,8 @@ class Dials:
         channel.send(side.feed(channel.recv(side.need)))
         if side.peer and not dial.peer:
             dial.peer = side.peer
+        if side.done:
+            (self._identity.led.add if dial.led else self._identity.led.discard)(dial.address.url)
         if self._is_done(dial):
             self._succeed(dial)
         elif side.done and dial.role == handshake.GOING_ON:
@@ -223,10 +259,13 @@ class Dials:
         """The socket is connected: begin the handshake, or what comes before it off this host."""
         channel = dial.channel
         assert channel is not None  # noqa: S101 - for the type checker
+        dial.end = time.monotonic() + handshake.SECONDS
         try:
             uid = sockets.peer_uid(channel.sock)
             if uid not in {None, os.geteuid()}:
                 self._fail(dial, foreign(dial.address, uid))
+            elif dial.led:
+                self._ask(dial, channel)
             elif dial.address.off_host:
                 self._set_out(dial, channel)
             else:
@@ -240,7 +279,23 @@ class Dials:
             named = self._tls_error(dial, channel, error)
             (self._fail if named.code in _FINAL else self._retry)(dial, named)
         except OSError as error:
-            self._retry(dial, unreachable(dial.address, error.errno or 0))
+            self._retry(dial, unreachable(self._where(dial), error.errno or 0))
+
+    def _ask(self, dial: Dial, channel: Channel) -> None:
+        """Ask the gateway for the way; what comes then is as without it."""
+        from monarch._link import route, way  # noqa: PLC0415 - off this host only
+
+        gateway = self._identity.gateway
+        assert gateway is not None  # noqa: S101 - for the type checker
+        secret = self._identity.secret()
+        if gateway.off_host:
+            secret.check_given(gateway)
+            channel.send(route.route(0, route.ONWARD))
+            binding = handshake.ON_THE_WAY
+        else:
+            binding = sockets.channel(channel.sock.getpeername())
+        dial.asker = way.Asker(secret, self._identity.own, binding, dial.address)
+        channel.send(dial.asker.start())
 
     def _set_out(self, dial: Dial, channel: Channel) -> None:
         """Say whom the connection is for; then go on with TLS."""
@@ -309,6 +364,11 @@ class Dials:
         now = time.monotonic()
         # A host that refuses has nobody there any more: it is as quick to say so as to take a link.
         over = dial.role == handshake.GOING_ON and (error.code == "gone" or dial.refused)
+        if self._gateway(dial) is not None and error.code in {"unreachable", "timeout"}:
+            known = dial.address.url in self._identity.led
+            over = over and dial.led == known
+            error, dial.aside = self._both(dial, error), error
+            dial.led = not dial.led
         if now >= dial.until or over:
             self._fail(dial, error)
             return
@@ -323,6 +383,10 @@ class Dials:
                 self._slow(dial.peer)
         dial.end = min(now + dial.pause, dial.until)
         dial.pause = min(dial.pause * 2, LONGEST_PAUSE)
+
+    def _both(self, dial: Dial, error: LinkError) -> LinkError:
+        """What a try ended with, and the one before it, which went the other way."""
+        return error if dial.aside is None else LinkError(error.code, f"{error}; {dial.aside}")
 
     def _fail(self, dial: Dial, error: LinkError) -> None:
         close(dial)

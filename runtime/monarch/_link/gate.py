@@ -93,6 +93,16 @@ class Gate:
     def public(self, url: str) -> None:
         self._identity.public = url
 
+    @property
+    def gateway(self) -> str:
+        """The address of the host agent by which others are reached; empty without one."""
+        found = self._identity.gateway
+        return "" if found is None else found.url
+
+    def go_by(self, gateway: Address) -> None:
+        """Reach other hosts, where they are not reached from here, by the agent at `gateway`."""
+        self._identity.gateway = gateway
+
     def lead(self, url: str, way: Address | None) -> None:
         """Reach the address of this URL by way of a tunnel that listens at `way`, None for no more.
 
@@ -189,6 +199,7 @@ class Gate:
             os.write(self._wake[1], b"\0")
         if thread is not None and thread.ident != get_ident():
             thread.join()
+        self._guests.end()
         for door in self._doors:
             self._unwatch(door.sock.fileno())
             sockets.remove(door.sock, door.address)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from monarch._link.dials import Dials
     from monarch._link.pending import Door, Identity
+    from monarch._link.relays import Relays
 
 STRANGERS = 64  # connections that have not authenticated yet; more wait in the system's queue
 _SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
@@ -49,6 +50,7 @@ class Guests:
         self._await = await_door
         self._linked = linked
         self._told = False
+        self._relays: Relays | None = None
         self._ready: list[Door] = []
         self._guests: dict[int, Guest] = {}
 
@@ -82,7 +84,9 @@ class Guests:
             if door.address.off_host:
                 guest.route = b""
                 guest.hosts = (door.address.dial.host,)
-            elif not self._greet(guest, sockets.channel(sock.getsockname())):
+            elif not self._greet(
+                guest, sockets.channel(sock.getsockname()), self._roles | self._onward()
+            ):
                 continue
             self._guests[channel.fileno()] = guest
 
@@ -137,6 +141,11 @@ class Guests:
         for guest in [g for g in self._guests.values() if g.end <= now]:
             self._turn_away(guest, b"")
 
+    def end(self) -> None:
+        """Nobody comes any more, and nobody is led on from here; once the gate's thread is gone."""
+        if self._relays is not None:
+            self._relays.close()
+
     def close(self) -> None:
         """Turn everybody away."""
         for guest in list(self._guests.values()):
@@ -158,7 +167,9 @@ class Guests:
             return
         wanted = route.read(guest.route, encryption.mode())
         guest.route = None
-        if wanted in {0, self._identity.own}:
+        if wanted is None:
+            self._greet(guest, handshake.ON_THE_WAY, self._onward())
+        elif wanted in {0, self._identity.own}:
             self._let_in(guest)
         elif self._identity.engine.has_link(wanted):
             self._pass_on(guest, wanted)
@@ -193,7 +204,7 @@ class Guests:
 
         channel = guest.channel
         if encryption.mode() == route.PLAIN:
-            self._greet(guest, handshake.IN_THE_CLEAR)
+            self._greet(guest, handshake.IN_THE_CLEAR, self._roles)
             return
         from monarch._core import TlsStream  # noqa: PLC0415 - as above
 
@@ -209,11 +220,16 @@ class Guests:
         if tls.handshake() != "done":
             raise BlockingIOError
         guest.shaking = False
-        self._greet(guest, tls.binding())
+        self._greet(guest, tls.binding(), self._roles)
 
     # The handshake of all links.
 
-    def _greet(self, guest: Guest, channel: bytes) -> bool:
+    def _onward(self) -> frozenset[int]:
+        """The role of who is led on from here: host agents do that."""
+        agent = self._identity.role == handshake.HOST
+        return frozenset({handshake.WAY}) if agent else frozenset()
+
+    def _greet(self, guest: Guest, channel: bytes, roles: frozenset[int]) -> bool:
         """Begin the handshake; False where it cannot be, and the guest is gone."""
         try:
             held = self._identity.secret()
@@ -223,11 +239,14 @@ class Guests:
             self._tell_once(f"monarch: no process can link to this one: {error}")
             return False
         guest.side = handshake.Listener(
-            held, self._identity.own, channel, role=self._identity.role, roles=self._roles
+            held, self._identity.own, channel, role=self._identity.role, roles=roles
         )
         return True
 
     def _decide(self, guest: Guest, side: handshake.Listener) -> None:
+        if side.peer_role == handshake.WAY:
+            self._lead_on(guest, side)
+            return
         peer = side.peer
         engine = self._identity.engine
         going_on = side.peer_role == handshake.GOING_ON
@@ -248,6 +267,15 @@ class Guests:
         taken = guest.channel.give(engine, peer, session=bool(guest.hosts))
         if taken and self._linked is not None:
             self._linked(peer, side.peer_role)
+
+    def _lead_on(self, guest: Guest, side: handshake.Listener) -> None:
+        from monarch._link.relays import Relays  # noqa: PLC0415 - gateways only
+
+        if self._relays is None:
+            self._relays = Relays()
+        guest.channel.send(side.accept())
+        del self._guests[guest.channel.fileno()]
+        self._relays.take(guest.channel.sock, side)
 
     def _turn_away(self, guest: Guest, farewell: bytes) -> None:
         del self._guests[guest.channel.fileno()]

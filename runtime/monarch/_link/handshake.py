@@ -34,10 +34,13 @@ BUFFER = 88  # bytes of a peer that are ever held before it has authenticated
 
 PROC, CLIENT, HOST = 1, 2, 3
 GOING_ON = 4  # no role, but a link that there is already and whose connection has ended
-ROLES = {PROC: "proc", CLIENT: "client", HOST: "host agent", GOING_ON: "session"}
+WAY = 5  # no link at all: the connection is to be led on to another host (`way`)
+ROLES = {PROC: "proc", CLIENT: "client", HOST: "host agent", GOING_ON: "session", WAY: "guest"}
 
 MAGIC = b"MNRL"
-IN_THE_CLEAR = b"between hosts, in the clear"  # the channel where nothing tells connections apart
+# The channels where nothing tells connections apart.
+IN_THE_CLEAR = b"between hosts, in the clear"
+ON_THE_WAY = b"between hosts, to be led on"
 _HEAD = struct.Struct("!4sHBB")
 _HELLO = struct.Struct("!4sHBBQQ32s32s")  # head, own id, wanted id (0: any), nonce, channel
 _CHALLENGE = struct.Struct("!4sHBBQQ32s32s")  # head, own id, the dialer's id, nonce, proof
@@ -47,6 +50,7 @@ _KIND_HELLO, _KIND_CHALLENGE, _KIND_PROOF, _KIND_ACCEPT, _KIND_REFUSE = 1, 2, 3,
 _LISTENER = b"monarch link: listener\0"
 _DIALER = b"monarch link: dialer\0\0\0"
 _DECISION = b"monarch link: accepted\0"
+_AFTERWARDS = b"monarch link: after it\0"
 
 # Reasons a side may give, by number; the text is what the other side shows.
 REASONS = {
@@ -62,6 +66,9 @@ REASONS = {
     10: ("clear", "takes encrypted links only, and this process was told to do without"),
     11: ("encrypted", "was told to do without encryption, unlike this process"),
     12: ("gone", "knows no such process on its host, or no such session"),
+    13: ("refused", "is refused there"),
+    14: ("unreachable", "does not reach it"),
+    15: ("tunnel", "takes links of other hosts there; where a tunnel leads to it, write tls://"),
 }
 _NUMBERS = {name: number for number, (name, _) in REASONS.items()}
 
@@ -85,6 +92,7 @@ class _Side:
 
     __slots__ = (
         "_buffer",
+        "_challenge",
         "_channel",
         "_hello",
         "_nonce",
@@ -105,7 +113,7 @@ class _Side:
         self._nonce = os.urandom(32) if nonce is None else nonce
         self._buffer = b""
         self._size = size
-        self._hello = b""
+        self._hello = self._challenge = b""
         self.role = role
         self.own = own
         self.peer = 0
@@ -139,6 +147,10 @@ class _Side:
             return b""
         message, self._buffer = self._buffer, b""
         return self._take(message)
+
+    def seal(self, message: bytes) -> bytes:
+        """The proof, 32 bytes, that a message of the dialer's belongs to this handshake."""
+        return self._secret.mac(_AFTERWARDS, self._hello, self._challenge, message)
 
     def _head(self) -> None:
         magic, version, kind, last = _HEAD.unpack(self._buffer)
@@ -188,7 +200,7 @@ class Dialer(_Side):
     `channel` is the address the socket is connected to, as the kernel gives it.
     """
 
-    __slots__ = ("_challenge",)
+    __slots__ = ()
 
     def __init__(
         self,
@@ -202,7 +214,6 @@ class Dialer(_Side):
     ) -> None:
         super().__init__(secret, role, own, channel, _CHALLENGE.size, nonce)
         self.peer = peer
-        self._challenge = b""
 
     def start(self) -> bytes:
         self._hello = _HELLO.pack(
@@ -240,7 +251,7 @@ class Listener(_Side):
     `roles` are those a dialer may have. `channel` is the address the socket was accepted on.
     """
 
-    __slots__ = ("_challenge", "_roles", "proven")
+    __slots__ = ("_roles", "proven")
 
     def __init__(
         self,
@@ -253,7 +264,6 @@ class Listener(_Side):
         nonce: bytes | None = None,
     ) -> None:
         super().__init__(secret, role, own, channel, _HELLO.size, nonce)
-        self._challenge = b""
         self._roles = roles
         self.proven = False
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from monarch._link.address import Address
     from monarch._link.channel import Channel
     from monarch._link.secret import Secret
+    from monarch._link.way import Asker
 
     class Engine(Protocol):
         """What the gate asks of the engine, from any thread."""
@@ -42,10 +43,11 @@ class Identity:
 
     `public` is where other hosts reach the processes of this one, empty where they do not; `far`
     has the peers on other hosts, of links that were made here. `ways` has, by the URL of an
-    address, where it is reached from here in its place.
+    address, where it is reached from here in its place. `gateway` is the host agent that leads to
+    addresses which are not reached from here, and `led` has the URLs where that was so.
     """
 
-    __slots__ = ("engine", "far", "own", "public", "role", "secret", "ways")
+    __slots__ = ("engine", "far", "gateway", "led", "own", "public", "role", "secret", "ways")
 
     def __init__(self, engine: Engine, own: int, secret: Callable[[], Secret], role: int) -> None:
         self.engine = engine
@@ -55,6 +57,8 @@ class Identity:
         self.public = ""
         self.far: set[int] = set()
         self.ways: dict[str, Address] = {}
+        self.gateway: Address | None = None
+        self.led: set[str] = set()
 
 
 class Door:
@@ -89,16 +93,21 @@ class Guest:
 class Dial:
     """A link that is wanted.
 
-    `channel` is None between two tries; `shaking` while TLS begins; `side` is None until then.
+    `channel` is None between two tries; `asker` asks the gateway for the way in those that are
+    `led` by it; `shaking` while TLS begins; `side` is None until then. `aside` is how the last try
+    of the other kind ended.
     """
 
     __slots__ = (
         "absent",
         "address",
+        "aside",
+        "asker",
         "began",
         "channel",
         "done",
         "end",
+        "led",
         "noticed",
         "pause",
         "peer",
@@ -106,6 +115,7 @@ class Dial:
         "role",
         "shaking",
         "side",
+        "tried",
         "until",
     )
 
@@ -117,10 +127,12 @@ class Dial:
         self.done = [done]
         self.channel: Channel | None = None
         self.side: handshake.Dialer | None = None
-        self.shaking = False
+        self.asker: Asker | None = None
+        self.aside: LinkError | None = None
+        self.led = self.shaking = False
         self.end = 0.0  # when this try ends, or the next one starts
         self.pause = FIRST_PAUSE
-        self.began = time.monotonic()
+        self.began = self.tried = time.monotonic()
         self.noticed = False  # that it takes long
         self.absent = False  # nobody listens there
         self.refused = False  # at the last try
@@ -129,11 +141,11 @@ class Dial:
 def close(dial: Dial) -> None:
     if dial.channel is not None:
         dial.channel.close()
-    dial.channel = dial.side = None
+    dial.channel = dial.side = dial.asker = None
     dial.shaking = False
 
 
-def unreachable(address: Address, number: int) -> LinkError:
+def unreachable(address: str, number: int) -> LinkError:
     text = os.strerror(number) if number else "the connection ended"
     return LinkError("unreachable", f"nothing answers at {address}: {text}")
 

@@ -3,7 +3,8 @@
 A host has one port. Whoever dials a process of it sends these 24 bytes in the clear, and goes on
 with TLS, or with the handshake where both sides were told to do without; who listens keeps the
 connection, or hands it to the process that is meant, which takes it from there. Only a refusal is
-answered in the clear.
+answered in the clear. A connection that is to be led on (`way`) is for nobody here, and what
+encrypts it begins where it arrives.
 """
 
 from __future__ import annotations
@@ -13,8 +14,9 @@ import struct
 from monarch._link.handshake import MAGIC, REASONS, VERSION, HandshakeError, refusal
 
 SIZE = 24
-PLAIN, TLS = 1, 2
+PLAIN, TLS, ONWARD = 1, 2, 3
 KIND = 6  # after the kinds of the handshake's messages
+_KIND_HELLO = 1  # the first of these
 
 _ROUTE = struct.Struct("!4sHBBQ8x")
 _HEAD = struct.Struct("!4sHBB")
@@ -25,8 +27,8 @@ def route(wanted: int, mode: int) -> bytes:
     return _ROUTE.pack(MAGIC, VERSION, KIND, mode, wanted)
 
 
-def read(data: bytes, mode: int) -> int:
-    """Whom a connection is for.
+def read(data: bytes, mode: int) -> int | None:
+    """Whom a connection is for; None for one that is to be led on.
 
     Raises:
         HandshakeError: it is none of ours, of another version, or in the clear where this side
@@ -38,8 +40,12 @@ def read(data: bytes, mode: int) -> int:
         raise HandshakeError("malformed", "who dialled is no process of monarch")
     if version != VERSION:
         raise HandshakeError("version", f"a peer of version {version}", refusal("version"))
-    if kind != KIND or theirs not in {PLAIN, TLS}:
+    if kind == _KIND_HELLO:
+        raise HandshakeError("tunnel", "a peer that takes this for its host", refusal("tunnel"))
+    if kind != KIND or theirs not in {PLAIN, TLS, ONWARD}:
         raise HandshakeError("malformed", "a first message out of order", refusal("malformed"))
+    if theirs == ONWARD:
+        return None
     if theirs != mode:
         code = "clear" if theirs == PLAIN else "encrypted"
         raise HandshakeError(code, f"a peer that is {code}", refusal(code))

@@ -104,6 +104,11 @@ def accept(listener: _socket.socket) -> _socket.socket:
     return made
 
 
+def keep_alive(connection: _socket.socket) -> None:
+    """Have the system notice some time that the other end is gone without a word."""
+    connection.setsockopt(_socket.SOL_SOCKET, _socket.SO_KEEPALIVE, 1)
+
+
 def pending_error(connection: _socket.socket) -> int:
     """The error number with which a `connect` on its way ended, 0 if it is connected."""
     return connection.getsockopt(_socket.SOL_SOCKET, _socket.SO_ERROR)

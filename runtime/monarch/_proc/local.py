@@ -202,6 +202,7 @@ def _settings(here: Process) -> dict[str, Any]:
     return {
         "parent": here.id,
         "public": "" if here.gate is None else here.gate.public,
+        "gateway": "" if here.gate is None else here.gate.gateway,
         "preload": [
             *("threading", "monarch._proc.work"),
             *(name.strip() for name in named.split(",") if name.strip()),

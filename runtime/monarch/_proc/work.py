@@ -7,6 +7,7 @@ from monarch._actor import process as processes
 from monarch._actor.cell import cells
 from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import dumps, loads
+from monarch._link.address import parse
 from monarch._proc import boards, finding
 
 TYPE_CHECKING = False
@@ -32,6 +33,8 @@ def work(spec: ProcSpec, link: int, settings: dict[str, Any], ready: Callable[[]
     here = processes.start_proc(spec.id, parent, None)
     if here.gate is not None:
         here.gate.public = settings.get("public", "")
+        if settings.get("gateway"):
+            here.gate.go_by(parse(settings["gateway"]))
     boards.keep(here.engine, spec, settings)
     here.on("stop", lambda _peer, reason: _begin_end(here, str(reason)))
     here.on("log_level", _set_log_level)

@@ -30,9 +30,10 @@ from monarch.errors import ActorCrashError, ActorError, DeadlockError, Supervisi
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from monarch import config
-    from monarch._job.attach import attach, attach_to_workers
+    from monarch._job.attach import attach_to_workers
     from monarch._job.bootstrap import default_bootstrap_cmd
     from monarch._job.from_config import hosts_from_config
+    from monarch._job.gateway import attach
     from monarch._job.worker import (
         run_worker_loop_forever,
         run_worker_loop_until_shutdown,
@@ -88,7 +89,7 @@ __all__ = [
 # Where names are that few programs use: each is imported when it is asked for.
 _LATER = {
     "ChannelTransport": "monarch._link.channel_transport",
-    "attach": "monarch._job.attach",
+    "attach": "monarch._job.gateway",
     "attach_to_workers": "monarch._job.attach",
     "config": "monarch",
     "default_bootstrap_cmd": "monarch._job.bootstrap",

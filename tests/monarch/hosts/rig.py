@@ -104,8 +104,8 @@ class Hosts:
         self.here, *self.others = network.hosts
         self.started: list[subprocess.Popen] = []
 
-    def start(self, host, arguments, variables=None, **options):
-        """A Python program on a host, with the secret."""
+    def start(self, host, arguments, variables=None, before=(), **options):
+        """A Python program on a host, with the secret, run by the command `before`."""
         environment = {name: value for name, value in os.environ.items() if "MONARCH" not in name}
         environment |= {
             "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path]),
@@ -116,18 +116,18 @@ class Hosts:
         }
         pipe = subprocess.PIPE
         program = host.start(
-            [sys.executable, *arguments],
+            [*before, sys.executable, *arguments],
             env={name: value for name, value in environment.items() if value is not None},
             **{"stdin": subprocess.DEVNULL, "stdout": pipe, "stderr": pipe, **options},
         )
         self.started.append(program)
         return program
 
-    def serve(self, host, *options, listen=None, variables=None):
+    def serve(self, host, *options, listen=None, variables=None, before=()):
         """`monarch serve` on a host, and the address at which it can be attached to."""
         listen = listen or f"tcp://{host.address}:{PORT}"
         arguments = ["-m", "monarch", "serve", "--json", "--listen", listen, *options]
-        program = self.start(host, arguments, variables, stderr=None)
+        program = self.start(host, arguments, variables, before, stderr=None)
         line = program.stdout.readline()
         assert line, "monarch serve ended"
         return program, json.loads(line)["address"]

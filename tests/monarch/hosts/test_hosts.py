@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-_EVERYWHERE = """
+EVERYWHERE = """
 mesh = attached(*sys.argv[1:]).spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
 pids = [pid for pid in mesh.pid.call().get(60).values()]
 networks = [name for name in mesh.network.call().get(60).values()]
@@ -29,7 +29,7 @@ def test_processes_of_all_hosts_and_of_the_program_call_each_other(hosts, encryp
     rig = hosts(2)
     variables = None if encrypted else {"MONARCH_INSECURE_PLAINTEXT": "1"}
     addresses = [rig.serve(host, variables=variables)[1] for host in rig.others]
-    told = rig.run(_EVERYWHERE, *addresses, variables=variables)
+    told = rig.run(EVERYWHERE, *addresses, variables=variables)
     assert len(set(told["pids"])) == 4
     assert len({told["here"], *told["networks"]}) == 3
     assert told["near"] == told["pids"][1]
