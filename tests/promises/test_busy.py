@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from monarch._proc.local import spawner
 from monarch.actor import (
     Actor,
     ActorCrashError,
@@ -76,6 +77,31 @@ def test_a_process_that_was_stopped_by_a_signal_is_found_and_replaced(cluster):
     assert (failure.kind, failure.ranks, failure.pid) == ("hung", (1,), pids[1])
     mesh.procs.respawn().get(T)
     assert trainers.pid.call().get(T)
+
+
+@pytest.mark.promise("S07")
+@pytest.mark.slow
+def test_processes_that_nobody_starts_since_the_zygote_is_stopped_are_told_and_others_live(cluster):
+    mesh = cluster(1)
+    trainers = mesh.spawn("trainers", Mortal)
+    trainers.pid.call().get(T)
+    zygote = spawner().zygote
+    os.kill(zygote, signal.SIGSTOP)
+    try:
+        late = cluster(2)
+        told = {late.failures.wait(count, T).ranks for count in (1, 2)}
+        with pytest.raises(
+            ActorCrashError, match=rf"zygote \(pid {zygote}\) is stopped; kill -CONT"
+        ):
+            late.spawn("late", Mortal).pid.call().get(T)
+    finally:
+        os.kill(zygote, signal.SIGCONT)
+    assert told == {(0,), (1,)}
+    assert {failure.kind for failure in late.failures} == {"start"}
+    assert trainers.pid.call().get(T)
+    late.procs.respawn().get(T)
+    assert len(set(late.spawn("again", Mortal).pid.call().get(T).values())) == 2
+    assert len(late.failures) == 2
 
 
 @pytest.mark.promise("S06")

@@ -160,7 +160,10 @@ def _stalled(peer: int, seconds: float | None) -> None:
     from monarch._proc.state import is_stopped  # noqa: PLC0415 - as above
 
     pid = local.pid(peer)
-    if pid is not None and is_stopped(pid):
+    if pid is None:
+        if local.held_up(peer):
+            here.give_up(peer, "it cannot start")
+    elif is_stopped(pid):
         here.tell(client, "proc_hung", peer)
         local.kill([peer], expected=False)
 

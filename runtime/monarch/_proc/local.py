@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "announce",
     "end_now",
+    "held_up",
     "hurry",
     "kill",
     "listen",
@@ -134,6 +135,11 @@ def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     hosts.kill(wanted, expected=expected)
     if _spawner is not None:
         _spawner.kill(wanted, expected=expected)
+
+
+def held_up(proc: int) -> bool:
+    """Whether a process cannot start, by `Spawner.held_up`; its end is told then."""
+    return _spawner is not None and _spawner.held_up(proc)
 
 
 def rename(proc: int, label: str) -> None:

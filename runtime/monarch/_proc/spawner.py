@@ -14,6 +14,7 @@ from monarch._proc.boards import Boards
 from monarch._proc.family import kill_descendants
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages
 from monarch._proc.spec import ExitReport, ProcSpec, ended
+from monarch._proc.state import is_stopped
 from monarch._proc.surroundings import modules, surroundings
 
 TYPE_CHECKING = False
@@ -164,6 +165,22 @@ class Spawner:
             found = [proc for proc in procs if proc in self._live]
             if found and self._messages is not None:
                 self._send(self._messages, ("kill", found, expected))
+
+    def held_up(self, proc: int) -> bool:
+        """Whether a process cannot start since somebody has stopped the zygote.
+
+        Then it counts as ended, and that is told: should it start after all, it finds no link.
+        """
+        with self._lock:
+            zygote = self._zygote
+            waits = proc in self._live and proc not in self._pids
+            if not waits or not zygote or not is_stopped(zygote):
+                return False
+            reason = f"its zygote (pid {zygote}) is stopped; kill -CONT {zygote} lets it go on"
+            calls = self._end(ExitReport(proc, 0, time=time.time(), reason=reason))
+        for call in calls:
+            call()
+        return True
 
     def rename(self, proc: int, label: str) -> None:
         """Put another label before the lines of a process."""

@@ -130,8 +130,11 @@ class Lost:
             return
         pid = local.pid(peer)
         if pid is None:
-            return
-        if is_stopped(pid):
+            if local.held_up(peer):
+                self._here.give_up(peer, "it cannot start")
+            elif local.lives(peer):
+                self._timer.after(_LOOK_S, lambda: self._look(peer))
+        elif is_stopped(pid):
             with self._lock:
                 self._deaths.watch(peer)
                 self._deaths.condemn(peer)
