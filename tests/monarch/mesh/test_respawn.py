@@ -6,11 +6,20 @@ import contextlib
 import os
 import pickle
 import signal
+import time
 from pathlib import Path
 
 import pytest
 
-from monarch.actor import Actor, ActorCrashError, SupervisionError, context, endpoint
+from monarch.actor import (
+    Actor,
+    ActorCrashError,
+    Channel,
+    Port,
+    SupervisionError,
+    context,
+    endpoint,
+)
 from tests.monarch.mesh.actors import Counter, Keeper, Where
 
 T = 60
@@ -104,6 +113,32 @@ def test_a_living_rank_is_replaced_when_it_is_named(spawn, failures):
     after = pids_of(where)
     assert after[0] != before[0]
     assert after[1] == before[1]
+    assert failures == []
+
+
+class Sleeper(Actor):
+    """Tells that it begins, and takes long."""
+
+    @endpoint
+    def sleep(self, begun: Port[int]) -> None:
+        begun.send(os.getpid())
+        time.sleep(3600)
+
+
+def test_a_call_under_way_to_a_living_rank_that_is_replaced_or_stopped_raises_without_a_failure(
+    spawn, failures
+):
+    procs = spawn(n=2)
+    sleepers = procs.spawn("sleepers", Sleeper)
+    for end in (lambda: procs.respawn([1]), procs.stop):
+        begun, receiver = Channel.open()
+        call = sleepers.slice(n=1).sleep.call_one(begun)
+        receiver.recv().get(timeout=T)
+        end().get(timeout=T)
+        with pytest.raises(SupervisionError, match="rank 1 of mesh 'procs' was stopped") as caught:
+            call.get(timeout=T)
+        assert not isinstance(caught.value, ActorCrashError)
+        assert (caught.value.failure, caught.value.ranks) == (None, (1,))
     assert failures == []
 
 
