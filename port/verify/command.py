@@ -15,6 +15,7 @@ from port.verify.report import SCHEMA, printable
 
 
 @click.command(
+    short_help="Prove what each TARGET links and holds.",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="Exit status: 0 clean (warnings included), 1 an error was found, 2 wrong usage or a "
     "target that is none of the four kinds or damaged, 3 a limit of size, time or memory was hit.",

@@ -295,7 +295,7 @@ def _text(diagnosis: Diagnosis) -> str:
     return "\n".join([*lines, "", f"verdict: {_VERDICTS[diagnosis.status]}"])
 
 
-@click.command(name="doctor")
+@click.command(name="doctor", short_help="Say what is installed and whether it can work here.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> int:
     """Say what is installed, what it would load and whether it can work here.

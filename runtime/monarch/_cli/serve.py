@@ -17,14 +17,15 @@ _USAGE = 2  # exit status: what was asked for cannot be
 _PATH = click.Path(exists=True, dir_okay=False, readable=True)
 
 
-@click.command(name="serve")
+@click.command(name="serve", short_help="Be a host, for programs that attach.")
 @click.option(
     "--listen",
     "address",
     required=True,
     metavar="ADDRESS",
     help="Where programs attach: tcp://10.0.0.7:26600, tcp://[fd00::7]:26600, tcp://*:26600 for "
-    "every interface, ipc://@name for this host alone. Port 0 takes a free one. "
+    "every interface, tls://127.0.0.1:26600 where a tunnel leads here, ipc://@name for this host "
+    "alone. Port 0 takes a free one. "
     "TOLD@ADDRESS is reached at TOLD and listens at ADDRESS.",
 )
 @click.option(

@@ -49,8 +49,9 @@ class Secret:
 
         """
         if not self.given:
+            far = "for links of other hosts" if str(address).startswith("tls:") else "off this host"
             raise SecretError(
-                f"{address} is off this host, where a secret has to be given: the same file of "
+                f"{address} is {far}, where a secret has to be given: the same file of "
                 f"{SIZE} random bytes on each host (head -c {SIZE} /dev/urandom > FILE; chmod 600 "
                 f"FILE), named by {FILE_VARIABLE} or --secret-file"
             )
