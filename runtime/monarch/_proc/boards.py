@@ -84,7 +84,7 @@ class Boards:
                 os.ftruncate(self._fd, self._most * PAGE)  # memory is used as pages are
                 self._memory = mmap(self._fd, self._most * PAGE)
             except OSError:
-                self.close()
+                self._drop()
         return self._fd
 
     def take(self, proc: int) -> int:
@@ -121,6 +121,15 @@ class Boards:
 
     def close(self) -> None:
         """Give everything back."""
+        with self._lock:
+            self._drop()
+
+    def forget(self) -> None:
+        """The same in a fork, where another thread may have held the lock."""
+        self._lock = allocate_lock()
+        self._drop()
+
+    def _drop(self) -> None:
         if self._memory is not None:
             self._memory.close()
             self._memory = None

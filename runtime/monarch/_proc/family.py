@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 class Member:
     """A process that was started and has not been reaped."""
 
-    __slots__ = ("expected", "forced", "id", "kill_at", "label", "pid", "started", "terminate_at")
+    __slots__ = ("forced", "id", "kill_at", "label", "pid", "started", "terminate_at")
 
     def __init__(self, proc: int, pid: int, label: str) -> None:
         self.id = proc
         self.pid = pid
         self.label = label
         self.started = time.monotonic()
-        self.expected = False
         self.forced = False
         self.terminate_at: float | None = None
         self.kill_at: float | None = None

@@ -74,6 +74,9 @@ class Spawner:
         self._together: list[list[int]] = []  # what was asked for at once
         self._pids: dict[int, int] = {}
         self._limits: dict[int, float] = {}
+        self._expected: dict[
+            int, float
+        ] = {}  # since when; the zygote may hear it late
         self._boards = Boards()
         self.quiet = False  # at the program's end nobody asked for what is left to be named
         os.register_at_fork(after_in_child=self._forget)
@@ -156,6 +159,7 @@ class Spawner:
             found = [proc for proc in procs if proc in self._live]
             for proc in found:
                 self._limits[proc] = timeout
+            self._expect(found)
             if found and self._messages is not None:
                 self._send(self._messages, ("stop", found, timeout))
 
@@ -163,8 +167,13 @@ class Spawner:
         """Kill these processes' groups now."""
         with self._lock:
             found = [proc for proc in procs if proc in self._live]
+            if expected:
+                self._expect(found)
+            else:
+                for proc in found:
+                    self._expected.pop(proc, None)
             if found and self._messages is not None:
-                self._send(self._messages, ("kill", found, expected))
+                self._send(self._messages, ("kill", found))
 
     def held_up(self, proc: int) -> bool:
         """Whether a process cannot start since somebody has stopped the zygote.
@@ -228,6 +237,7 @@ class Spawner:
             self._messages, self._zygote = None, 0
             self._live.clear()
             self._pids.clear()
+            self._expected.clear()
             self._boards.close()
         if messages is None:
             return
@@ -313,6 +323,7 @@ class Spawner:
                 signal=9 if pid else None,
                 time=time.time(),
                 reason=f"its zygote (pid {zygote}) {how}",
+                expected=self._is_expected(proc, time.time()),
             )
             calls += self._end(report)
         return calls
@@ -329,8 +340,9 @@ class Spawner:
             self._messages.close()
         self._messages, self._zygote = None, 0
         self._live, self._pids, self._limits, self._sent = {}, {}, {}, {}
+        self._expected = {}
         self._together = []
-        self._boards.close()
+        self._boards.forget()
 
     # reports
 
@@ -338,7 +350,7 @@ class Spawner:
         if kind == "started":
             return [call for proc, pid in arguments[0] for call in self._note_start(proc, pid)]
         if kind == "exit":
-            proc, pid, code, signal, seconds, moment, expected, forced, reason = arguments
+            proc, pid, code, signal, seconds, moment, forced, reason = arguments
             if forced:
                 reason = f"still ran {self._limits.get(proc, 0):g} s after it was told to stop"
                 spec = self._live.get(proc)
@@ -352,7 +364,7 @@ class Spawner:
                 seconds,
                 time=moment,
                 reason=reason,
-                expected=expected,
+                expected=self._is_expected(proc, moment),
                 forced=forced,
             )
             return self._end(report)
@@ -365,6 +377,15 @@ class Spawner:
             note(arguments[0])
         return []
 
+    def _expect(self, procs: Iterable[int]) -> None:
+        now = time.time()
+        for proc in procs:
+            self._expected.setdefault(proc, now)
+
+    def _is_expected(self, proc: int, moment: float) -> bool:
+        since = self._expected.get(proc)
+        return since is not None and moment >= since
+
     def _note_start(self, proc: int, pid: int) -> list[Callable[[], None]]:
         self._pids[proc] = pid
         handler = self._on_started
@@ -374,6 +395,7 @@ class Spawner:
         self._live.pop(report.proc, None)
         self._pids.pop(report.proc, None)
         self._limits.pop(report.proc, None)
+        self._expected.pop(report.proc, None)
         handler = self._on_exit
         calls = [] if handler is None else [lambda: handler(report)]
         return [*calls, lambda: self._boards.give_back(report.proc)]

@@ -269,13 +269,11 @@ class Zygote:
         """Members asked to end: SIGTERM shortly before `timeout` seconds are over, then SIGKILL."""
         now = time.monotonic()
         for member in self._family.find(procs):
-            member.expected = True
             member.kill_at = now + timeout
             member.terminate_at = now + timeout - min(_TERMINATE_BEFORE, timeout / 5)
 
-    def _kill(self, procs: list[int], expected: bool, fds: list[int]) -> None:  # noqa: ARG002
+    def _kill(self, procs: list[int], fds: list[int]) -> None:  # noqa: ARG002
         for member in self._family.find(procs):
-            member.expected = expected
             member.signal(_signal.SIGKILL)
 
     def _rename(self, proc: int, label: str, fds: list[int]) -> None:  # noqa: ARG002
@@ -319,7 +317,6 @@ class Zygote:
             os.WTERMSIG(status) if signaled else None,
             time.monotonic() - member.started,
             time.time(),
-            member.expected,
             member.forced,
             reason,
         )

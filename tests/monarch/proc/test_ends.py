@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -191,20 +192,42 @@ def test_starting_and_stopping_many_times_leaves_no_descriptor(procs):
     assert (count("self"), count(p.spawner.zygote)) == before
 
 
-@pytest.mark.promise("S01")
-def test_many_that_die_while_the_zygote_imports_for_later_are_all_told(procs, tmp_path):
-    (tmp_path / "long_to_import.py").write_text(
-        "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'):\n    pass\n"
-    )
-    p = procs(later=["long_to_import"], path=[str(tmp_path), *sys.path], cwd=str(tmp_path))
-    ids = p.spawn(40)
-    pids = [p.pid(id_) for id_ in ids]
-    assert until((tmp_path / "begun").exists)
-    for pid in pids:
-        kill(pid, signal.SIGKILL)
-    told = until(lambda: p.spawner.receive() or len(p.reports) == len(ids))
+@pytest.fixture
+def importing(procs, tmp_path):
+    """`importing(count)`: processes whose zygote imports, for later, until `go` is there."""
+
+    def make(count):
+        (tmp_path / "long_to_import.py").write_text(
+            "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'):\n    pass\n"
+        )
+        p = procs(later=["long_to_import"], path=[str(tmp_path), *sys.path], cwd=str(tmp_path))
+        ids = p.spawn(count)
+        for id_ in ids:
+            ask(p, id_, "1")
+        assert until((tmp_path / "begun").exists)
+        return p, ids
+
+    yield make
     (tmp_path / "go").touch()
-    assert told
+
+
+@pytest.mark.promise("S01")
+def test_many_that_die_while_the_zygote_imports_for_later_are_all_told(importing, tmp_path):
+    p, ids = importing(40)
+    for id_ in ids:
+        kill(p.pid(id_), signal.SIGKILL)
+    assert until(lambda: p.spawner.receive() or len(p.reports) == len(ids))
     assert {p.reports[id_].signal for id_ in ids} == {signal.SIGKILL}
+    (tmp_path / "go").touch()
     (another,) = p.spawn()
     assert ask(p, another, "1") == 1
+
+
+def test_an_end_is_expected_from_when_it_was_asked_for_whatever_the_zygote_has_heard(importing):
+    p, (told, died) = importing(2)
+    kill(p.pid(died), signal.SIGKILL)
+    assert select.select([p.spawner.fileno()], [], [], 30)[0]  # the report has come, unread
+    p.spawner.stop([told, died], 30)
+    p.links[told].close()
+    assert p.report(told).expected is True
+    assert p.report(died).expected is False
