@@ -14,15 +14,17 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
 
-def run(command: click.Command, args: Sequence[str] | None = None) -> NoReturn:
-    """Run `command` and exit with the status of `port.errors.ExitCode`.
+def run(
+    command: click.Command, args: Sequence[str] | None = None, *, package: str = "port"
+) -> NoReturn:
+    """Run `command` of `package` and exit with the status of `port.errors.ExitCode`.
 
     The command returns its status as an integer, or None for success.
     """
-    sys.exit(_status(command, args))
+    sys.exit(_status(command, args, package))
 
 
-def _status(command: click.Command, args: Sequence[str] | None) -> int:
+def _status(command: click.Command, args: Sequence[str] | None, package: str) -> int:
     try:
         result = command.main(args=args, standalone_mode=False)
     except click.exceptions.Abort:
@@ -42,6 +44,6 @@ def _status(command: click.Command, args: Sequence[str] | None) -> int:
         import traceback  # noqa: PLC0415 - nobody should need it
 
         traceback.print_exc()
-        click.echo("error: this is a bug in port; please report the lines above", err=True)
+        click.echo(f"error: this is a bug in {package}; please report the lines above", err=True)
         return ExitCode.BUG
     return int(result) if isinstance(result, int) else ExitCode.CLEAN

@@ -6,6 +6,8 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from port.text import counted, printable
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -43,13 +45,6 @@ def finding_json(finding: Finding) -> dict[str, Any]:
     }
 
 
-def printable(text: str) -> str:
-    """`text` with line ends, control and undecodable characters escaped."""
-    return "".join(
-        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text
-    )
-
-
 def lines(outcome: Outcome, *, diff: bool) -> Iterator[str]:
     """What people read: the findings by place, then counts. Notes are left out."""
     conversion = outcome.conversion
@@ -74,8 +69,8 @@ def lines(outcome: Outcome, *, diff: bool) -> Iterator[str]:
     if conversion.tables != release:
         release += f" (by the names of {conversion.tables}, the nearest release known)"
     yield (
-        f"{len(conversion.files)} files for HIP {release}: {counts or 'none'}; "
-        f"{left} errors, {warned} warnings"
+        f"{counted(len(conversion.files), 'file')} for HIP {release}: {counts or 'none'}; "
+        f"{counted(left, 'error')}, {counted(warned, 'warning')}"
     )
 
 

@@ -192,7 +192,7 @@ class Archive:
             if len(entries) > MAX_ENTRIES:
                 raise LimitError(f"{self.path}: more than {MAX_ENTRIES} entries")
         if len(entries) != count:
-            self.problems.append(f"the end record counts {count} entries, there are {len(entries)}")
+            self.problems.append(f"the end record says entries: {count}; found: {len(entries)}")
         self._judge_sizes(entries)
         return entries
 

@@ -10,8 +10,9 @@ import click
 from port.architectures import check_known
 from port.errors import ExitCode, InputError, PortError
 from port.policy import PLATFORMS, load
+from port.text import printable
 from port.verify import Report, verify, verify_sources
-from port.verify.report import SCHEMA, printable
+from port.verify.report import SCHEMA
 
 
 @click.command(

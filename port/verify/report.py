@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Literal, NamedTuple
 
+from port.text import counted, printable
+
 Severity = Literal["error", "warning"]
 
 SCHEMA = 1
@@ -64,14 +66,6 @@ def failed(
     )
 
 
-def printable(text: str) -> str:
-    """`text` on one line, with nothing in it that a terminal would obey or could not show."""
-    return "".join(
-        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
-        for letter in text
-    )
-
-
 class Report(NamedTuple):
     """All verdicts on one target. `platform` is None where files of several platforms are mixed."""
 
@@ -113,10 +107,11 @@ class Report(NamedTuple):
         for code, count in seen.items():
             if count > _MOST_PASSED:
                 more = count - _MOST_PASSED
-                lines.append(f"  ok      {code} {NAMES[code]}: {more} more files (--json has all)")
+                lines.append(
+                    f"  ok      {code} {NAMES[code]}: {counted(more, 'more file')} (--json has all)"
+                )
         failed_count = sum(not check.ok for check in self.checks)
         verdict = "clean" if self.ok else "not clean"
-        lines.append(
-            f"{self.target}: {verdict}, {failed_count} of {len(self.checks)} checks failed"
-        )
+        made = counted(len(self.checks), "check")
+        lines.append(f"{self.target}: {verdict}, {failed_count} of {made} failed")
         return "\n".join(map(printable, lines))

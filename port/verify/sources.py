@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from port.errors import InputError
 from port.hipify import manifest
+from port.text import counted
 from port.verify.report import failed, passed
 
 if TYPE_CHECKING:
@@ -35,4 +36,6 @@ def check_sources(root: Path) -> Iterator[Check]:
         )
     if not found:
         count = len(manifest.read(out)["files"])
-        yield passed("V23", f"{count} files of {OUTPUT} are what port.hipify makes of {SOURCE}")
+        yield passed(
+            "V23", f"{OUTPUT} ({counted(count, 'file')}) is what port.hipify makes of {SOURCE}"
+        )

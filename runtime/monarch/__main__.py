@@ -45,7 +45,7 @@ group.add_command(serve.command)
 
 def main() -> NoReturn:
     """Run the command line and exit with its status."""
-    doctor.run(group)
+    doctor.run(group, package="monarch")
 
 
 if __name__ == "__main__":

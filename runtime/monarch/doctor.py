@@ -23,6 +23,7 @@ from port import architectures
 from port.cli import run
 from port.errors import ExitCode, PortError
 from port.platform import survey
+from port.text import counted
 
 if TYPE_CHECKING:
     from monarch._gpu.device import Device
@@ -286,7 +287,7 @@ def _text(diagnosis: Diagnosis) -> str:
         *(("GPU", f"{gpu['ordinal']}: {gpu['name']}") for gpu in diagnosis.devices),
         *(("GPUs in it", f"{k}: {', '.join(v)}") for k, v in diagnosis.machine.items() if v),
         ("toolkits", ", ".join(diagnosis.toolkits) or "none"),
-        ("files", f"{len(diagnosis.checks)} checks, {len(failed)} failed"),
+        ("files", f"{counted(len(diagnosis.checks), 'check')}, {len(failed)} failed"),
     ]
     width = max(len(name) for name, _ in rows)
     lines = [f"{name.ljust(width)}  {value}" for name, value in rows]

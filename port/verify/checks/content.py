@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.text import counted
 from port.verify.case import listing
 from port.verify.report import failed, passed
 from port.verify.words import is_shared_name, library_base
@@ -107,7 +108,7 @@ def native_code(case: Case) -> Iterator[Check]:
     noted = f"; linker scripts: {listing(scripts)}" if scripts else ""
     if case.natives:
         held = sorted({elf.machine for elf in case.natives.values()})
-        yield passed("V20", f"{len(case.natives)} native files, {listing(held)}{noted}")
+        yield passed("V20", f"{counted(len(case.natives), 'native file')}, {listing(held)}{noted}")
     elif case.platform in ("cuda", "rocm") and not case.contents.device_files:
         yield failed(
             "V20",

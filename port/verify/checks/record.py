@@ -8,6 +8,7 @@ import csv
 import hashlib
 from typing import TYPE_CHECKING
 
+from port.text import counted
 from port.verify.archive import unsafe
 from port.verify.case import listing
 from port.verify.report import failed, passed
@@ -48,11 +49,11 @@ def record(case: Case) -> Iterator[Check]:
     for file, detail in wrong[:100]:
         yield failed("V16", detail, _AGAIN, file)
     if len(wrong) > 100:
-        yield failed("V16", f"{len(wrong) - 100} more problems", _AGAIN, name)
+        yield failed("V16", counted(len(wrong) - 100, "more problem"), _AGAIN, name)
     if not wrong:
         signed = [s for s in _SIGNATURES if f"{contents.dist_info}/{s}" in contents.files]
         told = f"; it is signed ({listing(signed)}), signatures are not checked" if signed else ""
-        yield passed("V16", f"{len(rows)} files as RECORD says{told}")
+        yield passed("V16", f"{counted(len(rows), 'file')} as RECORD says{told}")
 
 
 def _problems(
@@ -61,7 +62,7 @@ def _problems(
     seen: set[str] = set()
     for number, row in enumerate(rows, 1):
         if len(row) != 3:
-            yield record_name, f"line {number} of RECORD has {len(row)} fields, wanted 3"
+            yield record_name, f"line {number} of RECORD has {counted(len(row), 'field')}, wanted 3"
             continue
         path, hashed, size = row
         if path in seen:

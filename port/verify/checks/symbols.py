@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.text import counted
 from port.verify.case import listing
 from port.verify.report import failed, passed
 from port.verify.words import family, matches
@@ -199,7 +200,8 @@ def exports(case: Case) -> Iterator[Check]:
             yield check
     if not wrong:
         count = sum(len(elf.exported) for elf in modules.values())
-        yield passed("V18", f"{len(modules)} extension modules export {count} symbols")
+        held = counted(len(modules), "extension module")
+        yield passed("V18", f"{held}, {counted(count, 'exported symbol')}")
 
 
 def _clashing(case: Case, name: str, elf: Elf) -> Iterator[Check]:
@@ -213,7 +215,7 @@ def _clashing(case: Case, name: str, elf: Elf) -> Iterator[Check]:
         if found:
             yield failed(
                 "V18",
-                f"exports {len(found)} symbols of {library}, which is linked into it "
+                f"exports {counted(len(found), 'symbol')} of {library}, which is linked into it "
                 f"({listing(sorted(found), 4)}): other modules of the process may be bound to them",
                 _HIDE,
                 name,
@@ -230,7 +232,8 @@ def _leaking(case: Case, name: str, elf: Elf) -> Iterator[Check]:
     if extra:
         yield failed(
             "V18",
-            f"exports {len(extra)} symbols besides {listing(wanted)}: {listing(extra, 5)}",
+            f"exports {counted(len(extra), 'symbol')} besides {listing(wanted)}: "
+            f"{listing(extra, 5)}",
             _HIDE,
             name,
             severity="error" if allowed is not None else "warning",
