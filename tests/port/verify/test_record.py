@@ -63,7 +63,7 @@ WRONG = {
     "no hash": (replaced(line(), "demo/a.py,,6\n"), "demo/a.py", "no hash"),
     "not base64": (replaced(line(), "demo/a.py,sha256=!!,6\n"), "demo/a.py", "base64"),
     "twice": (replaced(line(), line() * 2), "demo/a.py", "twice"),
-    "fields": (replaced(line(), line() + "demo/b.py\n"), RECORD, "1 fields"),
+    "fields": (replaced(line(), line() + "demo/b.py\n"), RECORD, "has 1 field, wanted 3"),
     "absolute": (replaced(line(), line() + "/etc/passwd,,\n"), "/etc/passwd", "is absolute"),
     "dots": (replaced(line(), line() + "../x,,\n"), "../x", "'..'"),
     "none": (no_record, "demo-1.0.dist-info", "RECORD is missing"),
