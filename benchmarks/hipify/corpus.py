@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 HERE = Path(__file__).resolve().parent
 UNIT_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
+_INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 
 
 class CorpusError(Exception):
@@ -151,6 +153,29 @@ def units(project: Project, top: Path, names: Callable[[bytes], bool]) -> list[s
             found.append(relative)
     found.sort(key=lambda name: hashlib.sha256(name.encode()).digest())
     return sorted(found[: project.sample])
+
+
+def with_includes(project: Project, top: Path, chosen: Iterable[str]) -> list[str]:
+    """`chosen` and the files of `top` that they include, directly or through others, by name.
+
+    Which arm of a condition an include is in does not matter.
+    """
+    waiting, found = list(chosen), set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        found.add(name)
+        for included in _INCLUDE.findall((top / name).read_bytes()):
+            path = included.decode("utf-8", "replace")
+            places = [(top / name).parent / path, *(top / each / path for each in project.include)]
+            inside = (place.resolve() for place in places if place.is_file())
+            waiting += [
+                str(place.relative_to(top.resolve()))
+                for place in inside
+                if place.is_relative_to(top.resolve())
+            ]
+    return sorted(found)
 
 
 def _sha256(path: Path) -> str:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import time
 from typing import TYPE_CHECKING
 
 from corpus import CorpusError
-from tools import SUFFIXES, Run
+from tools import SUFFIXES, Run, cpu_seconds
 
 from port.build.cache import entry
 from port.build.toolchains import apt, foreign
@@ -88,7 +87,7 @@ def convert(
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(top, out)
     outputs = {str(p.relative_to(out)): p for p in out.rglob("*") if p.is_file()}
-    start, status = time.perf_counter(), 0
+    start, status = cpu_seconds(), 0
     for relative, path in outputs.items():
         if path.suffix not in SUFFIXES:
             continue
@@ -105,4 +104,4 @@ def convert(
         if target.is_file() and target.stat().st_size:
             target.replace(path)
         target.unlink(missing_ok=True)
-    return Run(out, outputs, time.perf_counter() - start, status)
+    return Run(out, outputs, cpu_seconds() - start, status)

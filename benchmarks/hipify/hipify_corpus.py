@@ -3,7 +3,7 @@
 # ///
 """Measure the converter and its peers on the corpus and write the table.
 
-    nox -s bench -- hipify_corpus [--quick]
+    nox -s bench -- hipify_corpus [--quick] [--tool NAME …]
 
 Fetches the sources, the CUDA and HIP headers and, without --quick, the peers once into a cache.
 """
@@ -35,7 +35,7 @@ NAMES_CUDA = re.compile(
 def row(
     project: corpus.Project, cache: Path, judge: Judge, peers: dict[str, Path], *, compile_: bool
 ) -> Row:
-    """Everything about one project."""
+    """Everything about one project, by the tools in `peers`."""
     top = corpus.stage(project, cache)
     tree = corpus.unpack(project, cache)
     candidates = corpus.units(project, top, lambda data: NAMES_CUDA.search(data) is not None)
@@ -45,17 +45,25 @@ def row(
         units = [unit for unit, outcome in base.items() if outcome.ok]
     files = sum(path.is_file() and path.suffix in tools.SUFFIXES for path in top.rglob("*"))
     made = Row(project.name, files, measure.names_in(top), len(units), len(candidates))
-    runs = {"port.hipify": tools.ours(top, cache / "out" / "port" / project.name, RELEASE)}
+    runs = {}
+    if "port.hipify" in peers:
+        runs["port.hipify"] = tools.ours(top, cache / "out" / "port" / project.name, RELEASE)
     if "torch" in peers:
         runs["torch"] = tools.torch(
             top, cache / "out" / "torch" / project.name, peers["torch"], project.include
         )
-    if "perl" in peers:
-        runs["hipify-perl"] = tools.perl(top, cache / "out" / "perl" / project.name, peers["perl"])
-    if "clang" in peers and judge.toolchain is not None:
+    given = [
+        name
+        for name in corpus.with_includes(project, top, units if compile_ else candidates)
+        if NAMES_CUDA.search((top / name).read_bytes())
+    ]
+    if "hipify-perl" in peers:
+        out = cache / "out" / "perl" / project.name
+        runs["hipify-perl"] = tools.perl(top, out, peers["hipify-perl"], given)
+    if "hipify-clang" in peers and judge.toolchain is not None:
         out = cache / "out" / "clang" / project.name
         runs["hipify-clang"] = hipify_clang.convert(
-            project, tree, top, out, peers["clang"], judge.toolchain
+            project, tree, top, out, peers["hipify-clang"], judge.toolchain
         )
     for name, run in runs.items():
         counts = measure.count(top, run, RELEASE)
@@ -71,6 +79,7 @@ def row(
             round(run.seconds, 2),
             run.status,
             run.second_run,
+            measure.names_in(top, given) if name == "hipify-perl" else None,
             {unit: outcome.error for unit, outcome in outcomes.items() if not outcome.ok},
         )
     return made
@@ -97,14 +106,20 @@ def _compiled(
 @click.option("--quick", is_flag=True, help="Only the small projects, and no peers.")
 @click.option("--only", multiple=True, help="Only these projects.")
 @click.option("--no-compile", is_flag=True, help="Counts alone: no compiler and no headers needed.")
-@click.option("--no-perl", is_flag=True, help="Leave out hipify-perl, which takes hours.")
-@click.option("--no-clang", is_flag=True, help="Leave out hipify-clang, which needs root.")
+@click.option(
+    "--tool",
+    "chosen",
+    type=click.Choice(report.TOOLS),
+    multiple=True,
+    help="Only these; hipify-perl takes hours, hipify-clang needs root.",
+)
 @click.option(
     "--json",
     "json_file",
     type=click.Path(path_type=Path),
-    help="Rows as JSON; rows of other projects in it stay, so that a run can come in parts.",
+    help="Rows as JSON; other projects and tools in it stay, so that a run can come in parts.",
 )
+@click.option("--jobs", default=2, show_default=True, help="Compilers at a time.")
 @click.option("--output", type=click.Path(path_type=Path), help="Markdown table.")
 def main(
     cache: Path,
@@ -112,29 +127,29 @@ def main(
     quick: bool,
     only: tuple[str, ...],
     no_compile: bool,
-    no_perl: bool,
-    no_clang: bool,
+    chosen: tuple[str, ...],
     json_file: Path | None,
+    jobs: int,
     output: Path | None,
 ) -> None:
     """Convert every project of the corpus with each tool and count."""
     cache = cache.resolve()
     cache.mkdir(parents=True, exist_ok=True)
-    chosen = [
+    projects = [
         project
         for project in corpus.load()
         if (project.quick or not quick) and (not only or project.name in only)
     ]
-    peers = {} if quick else toolchain.peers(cache, perl=not no_perl)
-    wheel = peers.pop("torch-wheel", None)
-    if not (quick or no_clang or no_compile):
-        peers["clang"] = hipify_clang.bring(cache)
-    headers = None if no_compile else toolchain.bring(cache, wheel, peers.get("torch"))
-    judge = Judge(headers, cache)
+    asked = chosen or (report.TOOLS[:1] if quick else report.TOOLS)
+    peers = toolchain.peers(cache, asked)
+    if "hipify-clang" in asked and not no_compile:
+        peers["hipify-clang"] = hipify_clang.bring(cache)
+    headers = None if no_compile else toolchain.bring(cache, whole_corpus=not quick)
+    judge = Judge(headers, cache, jobs=jobs)
     found = report.load(json_file) if json_file is not None and json_file.exists() else {}
-    for project in chosen:
+    for project in projects:
         made = row(project, cache, judge, peers, compile_=not no_compile)
-        found[project.name] = made
+        found[project.name] = report.joined(found.get(project.name), made)
         click.echo(report.line(made), err=True)
         if json_file is not None:
             held = [asdict(each) for each in found.values()]
@@ -145,7 +160,8 @@ def main(
     if output is not None:
         output.write_text(text)
     click.echo(text)
-    if any(made.columns["port.hipify"].unreported for made in rows):
+    ours = (made.columns.get("port.hipify") for made in rows)
+    if any(column is not None and column.unreported for column in ours):
         raise SystemExit(1)
 
 

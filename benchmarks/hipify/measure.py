@@ -13,6 +13,7 @@ from tools import SUFFIXES
 from port.hipify.tables import load_cuda, load_hip
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from tools import Run
@@ -30,11 +31,12 @@ def declared() -> frozenset[str]:
     return frozenset(name for name in load_cuda() if _CUDA.fullmatch(name))
 
 
-def names_in(top: Path) -> int:
-    """CUDA names in the code below `top`."""
+def names_in(top: Path, files: Iterable[str] | None = None) -> int:
+    """CUDA names in the code below `top`, or in `files` of it."""
+    paths = top.rglob("*") if files is None else (top / name for name in files)
     return sum(
         1
-        for path in top.rglob("*")
+        for path in paths
         if path.is_file() and path.suffix in SUFFIXES
         for _ in cuda_names(path.read_bytes(), declared())
     )

@@ -15,7 +15,7 @@ TOOLS = ("port.hipify", "torch", "hipify-perl", "hipify-clang")
 
 @dataclass(slots=True)
 class Column:
-    """One tool on one project."""
+    """One tool on one project; `names` are those of the files it was given, where not all."""
 
     residue: int
     unreported: int
@@ -24,6 +24,7 @@ class Column:
     seconds: float
     status: int
     second_run: int | None = None
+    names: int | None = None
     errors: dict[str, str] = field(default_factory=dict)
 
 
@@ -45,6 +46,14 @@ def load(path: Path) -> dict[str, Row]:
     for row in rows:
         row["columns"] = {tool: Column(**held) for tool, held in row["columns"].items()}
     return {row["project"]: Row(**row) for row in rows}
+
+
+def joined(earlier: Row | None, row: Row) -> Row:
+    """`row` with the columns that an earlier run of the same project has for other tools."""
+    if earlier is not None:
+        row.columns = {**earlier.columns, **row.columns}
+        row.units = row.units or earlier.units
+    return row
 
 
 def line(row: Row) -> str:
@@ -77,15 +86,16 @@ def _cell(column: Column | None, units: int) -> str:
     if column is None:
         return "-"
     again = "" if column.second_run is None else f" · {column.second_run}"
+    given = "" if column.names is None else f" of {column.names}"
     return (
-        f"{column.residue} · {column.unreported} · {column.undeclared} · "
+        f"{column.residue}{given} · {column.unreported} · {column.undeclared} · "
         f"{column.compiled}/{units}{again} · {column.seconds:.1f} s"
     )
 
 
 def _sum(rows: Sequence[Row], tool: str) -> str:
     chosen = [(row, row.columns[tool]) for row in rows if tool in row.columns]
-    names = sum(row.names for row, _ in chosen)
+    names = sum(row.names if column.names is None else column.names for row, column in chosen)
     units = sum(row.units for row, _ in chosen)
     residue = sum(column.residue for _, column in chosen)
     compiled = sum(column.compiled for _, column in chosen)

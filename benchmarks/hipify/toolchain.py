@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corpus import CorpusError
-from tools import convert_torch_headers
+from tools import REPOSITORY, convert_torch_headers
 
 from port.hipify.tables_gen.fetch import Cache
 
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from corpus import Project
 
 CUDA_WHEELS = (
@@ -119,11 +121,10 @@ class Toolchain:
         return found
 
 
-def bring(cache: Path, torch_wheel: Path | None, torch_hipify: Path | None) -> Toolchain:
+def bring(cache: Path, *, whole_corpus: bool) -> Toolchain:
     """Fetch every header tree into `cache` (once) and find a clang that knows gfx942.
 
-    Projects that include torch need `torch_wheel` for its headers, and `torch_hipify` to bring
-    those into the form that a ROCm build of torch installs.
+    The whole corpus needs torch's headers, as its wheel has them and as its ROCm build does.
     """
     clang = next((name for name in CLANGS if shutil.which(name)), None)
     if clang is None:
@@ -132,28 +133,40 @@ def bring(cache: Path, torch_wheel: Path | None, torch_hipify: Path | None) -> T
     cuda = _cuda(headers, cache / "cuda")
     hip = {"6.4": headers.debian("sid", HIP_64) / "usr"}
     shared = _shared(cache)
-    if torch_wheel is not None and torch_hipify is not None:
-        _torch_headers(cache / "torch", torch_wheel, torch_hipify)
+    if whole_corpus:
+        _torch_headers(cache / "torch", _torch_wheel(cache), _torch_hipify(cache))
     return Toolchain(clang, cuda, hip, shared)
 
 
-def peers(cache: Path, *, perl: bool) -> dict[str, Path]:
-    """The other converters: torch's folder and wheel, and the script of hipify-perl."""
+def peers(cache: Path, asked: Container[str]) -> dict[str, Path]:
+    """Those converters of `asked` that need no root: torch's folder, the script of hipify-perl."""
     found = {}
+    if "port.hipify" in asked:
+        found["port.hipify"] = REPOSITORY
+    if "torch" in asked:
+        found["torch"] = _torch_hipify(cache)
+    if "hipify-perl" in asked:
+        top = Cache(cache / "headers").debian("sid", ["hipify-perl"])
+        found["hipify-perl"] = top / "usr" / "bin" / "hipify-perl"
+    return found
+
+
+def _torch_wheel(cache: Path) -> Path:
     folder = cache / "torch-wheel"
     if not list(folder.glob("*.whl")):
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
         subprocess.run([*command, "-d", str(folder), TORCH], check=True)
-    (found["torch-wheel"],) = folder.glob("*.whl")
-    found["torch"] = cache / "torch-hipify" / "torch" / "utils" / "hipify"
-    if not found["torch"].exists():
-        with zipfile.ZipFile(found["torch-wheel"]) as archive:
+    (wheel,) = folder.glob("*.whl")
+    return wheel
+
+
+def _torch_hipify(cache: Path) -> Path:
+    folder = cache / "torch-hipify" / "torch" / "utils" / "hipify"
+    if not folder.exists():
+        with zipfile.ZipFile(_torch_wheel(cache)) as archive:
             members = [n for n in archive.namelist() if n.startswith("torch/utils/hipify/")]
             archive.extractall(cache / "torch-hipify", members)
-    if perl:
-        top = Cache(cache / "headers").debian("sid", ["hipify-perl"])
-        found["perl"] = top / "usr" / "bin" / "hipify-perl"
-    return found
+    return folder
 
 
 def _torch_headers(target: Path, wheel: Path, hipify: Path) -> None:

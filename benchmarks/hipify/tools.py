@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PERL_LIMIT_S = 60
+PERL_LIMIT_S = 60  # of CPU time
 _TORCH_LOAD = """
 import importlib.util, json, sys, types
 folder, source, target, *include = sys.argv[1:]
@@ -41,6 +44,7 @@ _TORCH_FOLDERS = ("/ATen/cuda/*", "/ATen/native/cuda/*", "/ATen/cudnn/*", "/c10/
 class Run:
     """One conversion of one tree: where each input's output is, and what the tool said.
 
+    `seconds` are of CPU time.
     `outputs` maps inputs (relative) to output files; `told` holds (file, line) of its report;
     `own` the (file, name) pairs that the report calls the project's own.
     """
@@ -57,9 +61,9 @@ class Run:
 def ours(top: Path, out: Path, release: str = "6.4") -> Run:
     """`python -m port.hipify`, cold; then over its own output, which has to change nothing."""
     shutil.rmtree(out, ignore_errors=True)
-    start = time.perf_counter()
+    start = cpu_seconds()
     report, status = _port(top, out, release)
-    seconds = time.perf_counter() - start
+    seconds = cpu_seconds() - start
     again = out.with_name(out.name + "-again")
     shutil.rmtree(again, ignore_errors=True)
     _port(out, again, release)
@@ -108,9 +112,9 @@ def torch(top: Path, out: Path, folder: Path, include: tuple[str, ...] = ()) -> 
         str(out),
     ]
     command += include
-    start = time.perf_counter()
+    start = cpu_seconds()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    seconds = time.perf_counter() - start
+    seconds = cpu_seconds() - start
     outputs = {
         str(p.relative_to(top)): out / p.relative_to(top) for p in top.rglob("*") if p.is_file()
     }
@@ -127,29 +131,32 @@ def convert_torch_headers(top: Path, folder: Path) -> None:
     subprocess.run([*command, json.dumps(_TORCH_FOLDERS)], check=True, capture_output=True)
 
 
-def perl(top: Path, out: Path, script: Path) -> Run:
-    """hipify-perl over each file that names CUDA, into a tree of the same shape.
+def perl(top: Path, out: Path, script: Path, files: Iterable[str]) -> Run:
+    """hipify-perl over `files` of `top`, into a tree of the same shape; the others are copied.
 
     A file that it does not finish in time stays as it was.
     """
     shutil.rmtree(out, ignore_errors=True)
     shutil.copytree(top, out)
-    outputs = {str(p.relative_to(out)): p for p in out.rglob("*") if p.is_file()}
-    start = time.perf_counter()
+    outputs = {name: out / name for name in files}
+    start = cpu_seconds()
     status = 0
     for relative, path in outputs.items():
-        if path.suffix in SUFFIXES:
-            command = ["perl", str(script), str(top / relative)]
-            try:
-                done = subprocess.run(
-                    command, capture_output=True, check=False, timeout=PERL_LIMIT_S
-                )
-            except subprocess.TimeoutExpired:
-                status = max(status, 124)
-                continue
-            path.write_bytes(done.stdout)
-            status = max(status, done.returncode)
-    return Run(out, outputs, time.perf_counter() - start, status)
+        limited = ["prlimit", f"--cpu={PERL_LIMIT_S}"]
+        command = [*limited, "perl", str(script), str(top / relative)]
+        done = subprocess.run(command, capture_output=True, check=False)
+        if done.returncode < 0:
+            status = max(status, 124)
+            continue
+        path.write_bytes(done.stdout)
+        status = max(status, done.returncode)
+    return Run(out, outputs, cpu_seconds() - start, status)
+
+
+def cpu_seconds() -> float:
+    """CPU time of all processes started so far that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 SUFFIXES = frozenset(
