@@ -115,11 +115,12 @@ def _facts_json(facts: Facts) -> list[Any]:
         sorted(map(_text, facts.used)),
         sorted([_text(alias), _text(meant)] for alias, meant in facts.aliases),
         sorted((_text(name), value) for name, value in facts.constants),
+        sorted(facts.enumerations),
     ]
 
 
 def _facts_of(data: list[Any]) -> Facts:
-    owned, declared, defined, imported, includes, used, aliases, constants = data
+    owned, declared, defined, imported, includes, used, aliases, constants, enumerations = data
 
     def pairs(listed: list[list[str]]) -> frozenset[tuple[bytes, bytes]]:
         return frozenset((one.encode("latin-1"), two.encode("latin-1")) for one, two in listed)
@@ -136,6 +137,7 @@ def _facts_of(data: list[Any]) -> Facts:
         names(used),
         pairs(aliases),
         frozenset((name.encode("latin-1"), value) for name, value in constants),
+        frozenset(enumerations),
     )
 
 

@@ -1,4 +1,4 @@
-"""The compat header: what a rename cannot carry, as C and C++ for one HIP release.
+"""Pieces of the compat header: what a rename cannot carry, as C and C++ for one HIP release.
 
 `CUdeviceptr` is an integer in CUDA and a pointer in HIP. The header keeps it an integer, of 64 bits
 as in CUDA, and wraps each call that takes one; the wrappers are made from the prototypes of both
@@ -10,15 +10,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from port.hipify import naming, signature, tables
-from port.hipify.manifest import COMPAT_HEADER
+from port.hipify import flags, naming, signature
+from port.hipify.piece import Piece
 from port.hipify.signature import Fit
 
 if TYPE_CHECKING:
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from port.hipify.mapping import Mapping
     from port.hipify.tables import Declaration
 
-HEADER = COMPAT_HEADER
 ADDRESS = "portDrvDeviceptr_t"
 # Structures that hold a device address; the header has its own with the address as an integer.
 _COPIED = {
@@ -44,76 +42,16 @@ _OWN = frozenset({"CUdeviceptr", *_COPIED})
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _PLACE = re.compile(r"@(\w+)@")
 _TAG = re.compile(r"\b(?:struct|enum|union)\s+")
-_CXX_ONLY = frozenset({"hipTexRef"})  # HIP declares it for C++ alone
-_KEYWORDS = frozenset(
+# HIP declares them for C++ alone, the last one up to 5.2.
+_CXX_ONLY = frozenset({"hipTexRef", "textureReference", "surfaceReference", "hipLimit_t"})
+KEYWORDS = frozenset(
     {"const", "void", "char", "int", "unsigned", "long", "short", "float", "double", "size_t"}
     | {"signed", "bool", "uint32_t", "uint64_t", "int32_t", "int64_t"}
 )
 
-_TOP = """\
-/* Made by port.hipify for HIP {release}: calls and types that a rename cannot carry. */
-#ifndef PORT_HIP_COMPAT_H
-#define PORT_HIP_COMPAT_H
-
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <hip/hip_runtime_api.h>
-
-#ifdef __cplusplus
-extern "C++" {{
-#endif
-"""
-_BOTTOM = """
-#ifdef __cplusplus
-}
-#endif
-
-#endif
-"""
 _ADDRESS_TEXT = f"""
 typedef unsigned long long {ADDRESS};
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """One part of the header: the name that the output uses, its text, and what it builds on."""
-
-    target: str
-    text: str
-    needs: tuple[str, ...] = ()
-    note: str = ""
-    symbol: str | None = None
-
-
-def render(names: Iterable[str], mapping: Mapping) -> bytes:
-    """The header with the pieces for the CUDA names in `names`, each after what it needs.
-
-    `name@7.1` stands for a name that only code behind a test for that release uses: its piece is
-    made for that release, and put behind the same test. Names that the header does not carry are
-    passed over.
-    """
-    texts: dict[str, str] = {}
-
-    def add(name: str, release: str = "") -> None:
-        piece = find(name, mapping)
-        guard = ""
-        if piece is None and release:
-            piece = find(name, mapping.at(release))
-            guard = f"\n#if HIP_VERSION >= {tables.version_number(release)}"
-        if piece is None or name in texts:
-            return
-        for need in piece.needs:
-            add(need, release)
-        texts[name] = f"{guard}{piece.text}#endif\n" if guard else piece.text
-
-    for each in sorted(names):
-        name, _, release = each.partition("@")
-        add(name, release)
-    body = "".join(dict.fromkeys(text for text in texts.values() if text))
-    return (_TOP.format(release=mapping.release) + body + _BOTTOM).encode()
 
 
 def find(name: str, mapping: Mapping) -> Piece | None:
@@ -130,11 +68,13 @@ def find(name: str, mapping: Mapping) -> Piece | None:
             _PLACE.sub(lambda match: mapping.target_of(match[1]) or match[1], written[each])
             for each in ("target", "text")
         )
-        return Piece(target, text, needs, written.get("note", ""))
+        return Piece(target, text, needs, written.get("note", ""), written.get("symbol"))
     if name in _ADDRESS_NAMES:
         return Piece(ADDRESS, _ADDRESS_TEXT)
     if base in _COPIED:
         return _copied(base, mapping)
+    if (flag := flags.find(name, mapping)) is not None:
+        return flag
     if name.startswith("PFN_"):
         return _function_type(name, mapping)
     declared = mapping.cuda.get(name)
@@ -188,7 +128,7 @@ def _filler(target: str) -> str:
     return f"{target.removesuffix('_t')}Filled"
 
 
-def _plain(type_: str) -> str:
+def plain(type_: str) -> str:
     return _TAG.sub("", type_)
 
 
@@ -217,9 +157,14 @@ def _function_type(name: str, mapping: Mapping) -> Piece | None:
         return None
     target = f"portPfn{called[2]}"
     text = f"\ntypedef {result} (*{target})({', '.join(spelled) or 'void'});\n"
+    return Piece(target, for_its_language(text), _needs(cuda, mapping))
+
+
+def for_its_language(text: str) -> str:
+    """`text` for C++ alone where it names a type that HIP does not declare for C."""
     if any(each in _CXX_ONLY for each in _WORD.findall(text)):
-        text = f"\n#ifdef __cplusplus{text}#endif\n"
-    return Piece(target, text, _needs(cuda, mapping))
+        return f"\n#ifdef __cplusplus{text}#endif\n"
+    return text
 
 
 def _is_elsewhere(spelling: str, mapping: Mapping) -> bool:
@@ -269,10 +214,10 @@ def _translated(spelling: str, mapping: Mapping) -> str | None:
     def rename(match: re.Match[str]) -> str:
         nonlocal missing
         word = match[0]
-        if word in _KEYWORDS:
+        if word in KEYWORDS:
             return word
         for each in signature.shape(word, mapping.cuda).names or (word,):
-            if each in _KEYWORDS or " " in each:
+            if each in KEYWORDS or " " in each:
                 return each
             entry = mapping.lookup(each)
             if entry is not None and entry.target:
@@ -280,7 +225,7 @@ def _translated(spelling: str, mapping: Mapping) -> str | None:
         missing = True
         return word
 
-    text = _WORD.sub(rename, _plain(spelling))
+    text = _WORD.sub(rename, plain(spelling))
     return None if missing else text
 
 
@@ -318,6 +263,7 @@ def _wrapper(declared: Declaration, mapping: Mapping) -> Piece | None:
         f"\nstatic inline {called.result} {target}(\n    {taken}) {{\n{filled}"
         f"  return {symbol}({', '.join(arguments)});\n}}\n"
     )
+    text = for_its_language(text)
     return Piece(target, text, _needs(mine, mapping), symbol=None if filled else symbol)
 
 

@@ -11,8 +11,7 @@ from port.hipify.lexer import IDENT
 from port.hipify.unit import FRAGMENT_SUFFIXES
 
 if TYPE_CHECKING:
-    from collections.abc import Container
-
+    from port.hipify.tables import Table
     from port.hipify.unit import Unit
 
 LOOKS_LIKE_CUDA = re.compile(
@@ -41,19 +40,23 @@ _PLAIN_TYPES = frozenset(
 )
 
 
-def gather(unit: Unit, known: Container[str]) -> Facts:
+def gather(unit: Unit, known: Table) -> Facts:
     """What `unit` declares among the names that look like CUDA's or are in `known`."""
     owned: set[tuple[bytes, bytes]] = set()
     declared: set[bytes] = set()
     defined: set[bytes] = set()
     imported: set[tuple[bytes, bytes]] = set()
     used: set[bytes] = set()
+    enumerations: set[str] = set()
     macros = {macro.token for macro in unit.macros}
     for name, places in unit.names.items():
         looks = LOOKS_LIKE_CUDA.fullmatch(name)
-        if not looks and name.decode("utf-8", "replace") not in known:
+        text = name.decode("utf-8", "replace")
+        if not looks and text not in known:
             continue
         used.add(name)
+        if known.kind(text) in ("enum", "type") and known.enumeration(text) is not None:
+            enumerations.add(text)
         for index in places:
             if index in macros:
                 declared.add(name)
@@ -86,6 +89,7 @@ def gather(unit: Unit, known: Container[str]) -> Facts:
         frozenset(used),
         aliases.gather(unit),
         constants.shared(unit),
+        frozenset(enumerations),
     )
 
 

@@ -177,16 +177,17 @@ class _Work:
 
         headers = self._options.headers
         table = installed.table(Path(headers)) if headers else None
-        return mapping.Mapping(self._options.rocm, dict(self._overrides), table)
+        types = sorted({name for facts in self._facts.values() for name in facts.enumerations})
+        return mapping.Mapping(self._options.rocm, dict(self._overrides), table, types)
 
     def _compat_header(self, carried: frozenset[str]) -> bytes:
         key = cache.key(COMPAT_HEADER, f"{self._digest} {' '.join(sorted(carried))}")
         entry = self._known.results.get(key)
         data = self._earlier_output(COMPAT_HEADER, entry)
         if data is None or entry is None:
-            from port.hipify import compat  # noqa: PLC0415 - see the class
+            from port.hipify import compat_header  # noqa: PLC0415 - see the class
 
-            data = compat.render(carried, self._full_context().mapping)
+            data = compat_header.render(carried, self._full_context().mapping)
             entry = cache.Entry(self._digest, digest(data), "generated", (), carried, 0, 0)
         self.fresh.results[key] = entry
         return data

@@ -37,6 +37,8 @@ class Facts:
     """(name, class or namespace that it leads to) pairs of aliases and base classes."""
     constants: frozenset[tuple[bytes, int]] = frozenset()
     """(name, value) of the integers that other files can use."""
+    enumerations: frozenset[str] = frozenset()
+    """CUDA's names of enumerations that it uses as types."""
 
 
 @dataclass(frozen=True, slots=True)

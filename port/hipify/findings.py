@@ -46,6 +46,7 @@ MEANINGS = {
     "qualified-name": "A CUDA name stands behind a qualifier that nothing declares",
     "source-encoding": "A file is in an encoding that compilers do not read",
     "unknown-macro": "A condition tests a name like CUDA's that nothing defines",
+    "stand-in": "A name that HIP lacks was replaced by something that compiles and does not work",
     "stale-output": "A file of the output folder is not what the conversion makes",
     "unknown-name": "A name looks like CUDA's, but is not known",
     "unreadable": "A file cannot be read",

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from packaging.version import Version
 
-from port.hipify import compat, naming, signature, tables
+from port.hipify import compat, flags, naming, signature, stand_ins, tables
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from collections.abc import Mapping as Dict
+
+    from port.hipify.piece import Piece
 
 # What may stand for what: a macro can be any constant, and a typedef any type.
 _TYPES = frozenset({"type", "struct", "enum", "macro"})
@@ -75,7 +77,8 @@ class Mapping:
 
     `release`: any version from 5.2 on; the tables of the nearest release not newer serve it.
     `overrides`: the user's own names and header paths, taken literally, first of all. `hip`: a
-    table to use in place of the release's own.
+    table to use in place of the release's own. `types`: CUDA's names of enumerations that the tree
+    uses as types.
     Raises InputError for a release below the oldest table.
     """
 
@@ -84,6 +87,7 @@ class Mapping:
         release: str = tables.DEFAULT_RELEASE,
         overrides: Dict[str, str] | None = None,
         hip: tables.Table | None = None,
+        types: Iterable[str] = (),
     ) -> None:
         self.asked = release
         self.release = tables.nearest_release(release)
@@ -93,17 +97,33 @@ class Mapping:
         self._renamed: dict[str, Entry | None] = {}
         self._includes: dict[str, IncludeEntry | None] = {}
         self._others: dict[str, Mapping] = {}
+        self._types = tuple(types)
+        self._stand_ins: dict[str, Piece | None] = {}
 
     def at(self, release: str) -> Mapping:
         """The map to another release, with the same names of the user's."""
         if release not in self._others:
-            self._others[release] = Mapping(release, self.overrides)
+            self._others[release] = Mapping(release, self.overrides, types=self._types)
         return self._others[release]
 
     @cached_property
     def cuda(self) -> tables.Table:
         """The table of CUDA's names."""
         return tables.load_cuda()
+
+    @cached_property
+    def flags(self) -> frozenset[str]:
+        """Tags of the enumerations that the compat header declares: see `port.hipify.flags`."""
+        lacking = (name for name in self._types if self.target_of(name) is None)
+        tags = {tag for name in lacking if (tag := self.cuda.enumeration(name)) is not None}
+        return frozenset(tag for tag in tags if flags.is_partly_there(tag, self))
+
+    def stand_in(self, name: str) -> Piece | None:
+        """What stands for a name without a target: see `port.hipify.stand_ins`."""
+        if name not in self._stand_ins:
+            self._stand_ins[name] = None  # for a structure that holds itself
+            self._stand_ins[name] = stand_ins.find(name, self)
+        return self._stand_ins[name]
 
     def lookup(self, name: str) -> Entry | None:
         """What becomes of the identifier `name`; None where it is no name of CUDA's."""

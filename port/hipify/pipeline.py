@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from port.hipify import compat, includes, placement, rename, rewrite
+from port.hipify import compat_header, includes, placement, rename, rewrite
 from port.hipify.conditions import Conditions
 from port.hipify.findings import Finding
 from port.hipify.rules import RULES
@@ -143,7 +143,7 @@ def _needs_compat(unit: Unit, context: Context, edits: list[Edit]) -> bool:
 
 def _with_compat(unit: Unit, edits: list[Edit]) -> tuple[list[Edit], int]:
     """Include the compat header: in place of the HIP API's, else beside a vendor include."""
-    header = f'"{"../" * unit.path.count("/")}{compat.HEADER}"'
+    header = f'"{"../" * unit.path.count("/")}{compat_header.HEADER}"'
     vendors = [edit for edit in edits if edit.header]
     for edit in vendors:
         if edit.header == includes.RUNTIME_API or (

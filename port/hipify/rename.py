@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from port.hipify import stand_ins
 from port.hipify.aliases import is_template_parameter
 from port.hipify.declarations import LOOKS_LIKE_CUDA, declares
 from port.hipify.lexer import IDENT
 from port.hipify.rules.calls import enclosing_call
+from port.hipify.unit import FRAGMENT_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -71,14 +73,7 @@ def _known(
         if name in context.project.defined:
             yield _own(unit, index, entry)
             return
-        since = f"; HIP has it from {entry.since} on" if entry.since else ""
-        yield unit.finding(
-            "no-counterpart",
-            "error",
-            index,
-            f"{entry.name} has no counterpart in HIP {context.release}{since}",
-            entry.note or "guard the code that needs it, or give a name for it with --map",
-        )
+        yield from _lacking(unit, context, index, entry)
     else:
         if entry.how == "compat" and directive is not None and _is_listed(unit, directive, index):
             # Whoever applies the list may quote the name or take its type: a wrapper has neither.
@@ -93,6 +88,50 @@ def _known(
                 "write the member out, or give the other members another name",
             )
         yield _replacement(unit, context, index, entry, entry.target or "")
+
+
+def _lacking(unit: Unit, context: Context, index: int, entry: Entry) -> Iterator[Finding | Edit]:
+    """The report of a name that HIP lacks, and what stands for it where something can."""
+    since = f"; HIP has it from {entry.since} on" if entry.since else ""
+    message = f"{entry.name} has no counterpart in HIP {context.release}{since}"
+    number = piece = None
+    if _may_stand_in(unit, index):
+        number = stand_ins.number(entry.name, context.mapping)
+        piece = None if number else context.mapping.stand_in(entry.name)
+    if number is None and piece is None:
+        remedy = "guard the code that needs it, or give a name for it with --map"
+        yield unit.finding(
+            "no-counterpart",
+            "error",
+            index,
+            message,
+            entry.note or remedy,
+        )
+        return
+    message += f"; {stand_ins.effect(entry, number)}"
+    remedy = "leave it out on HIP, or give a name for it with --map"
+    yield unit.finding(
+        "stand-in",
+        "error",
+        index,
+        message,
+        entry.note or remedy,
+    )
+    if piece is not None:
+        yield unit.edit(index, index + 1, piece.target.encode(), compat=(entry.name,))
+    elif number is not None:
+        yield unit.edit(index, index + 1, number.encode())
+
+
+def _may_stand_in(unit: Unit, index: int) -> bool:
+    """Whether the name is code: a condition asks whether there is one, a list may spell it."""
+    if unit.path.endswith(FRAGMENT_SUFFIXES) or unit.text(index - 1) in (b".", b"->", b"::"):
+        return False
+    directive = unit.directive_at(index)
+    if directive is None:
+        return True
+    named = directive.first + 2 == index
+    return directive.name == b"define" and not named and not _is_listed(unit, directive, index)
 
 
 def _own(unit: Unit, index: int, entry: Entry) -> Finding:

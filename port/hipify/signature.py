@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from port.hipify.tables import Table
 
 _WORD = re.compile(r"[A-Za-z_]\w*")
+_HANDLE = re.compile(r"(\w+) \*")
 _TAGS = re.compile(r"\b(?:enum|struct|union|__device_builtin__|volatile|restrict)\s+")
 # Integer types of the x86-64 and aarch64 Linux ABI: bits, and whether they are signed.
 _INTEGERS = {
@@ -100,7 +101,7 @@ def shape(spelling: str, table: Table) -> Shape:
         under = _TAGS.sub("", declared.value)
         if "(" in under:
             break
-        opaque = re.fullmatch(r"(\w+) \*", under)
+        opaque = _HANDLE.fullmatch(under)
         if opaque and opaque[1] not in {"void", "char"}:
             break
         text = under
@@ -144,6 +145,11 @@ def _same(cuda: Shape, hip: Shape, renamed: Callable[[str], str | None], hips: T
         meant = shape(target, hips)
         levels = meant.pointers + cuda.pointers - _levels_below(cuda, name)
         if meant.base == hip.base and levels == hip.pointers:
+            return True
+        # A handle that HIP's prototype spells as the pointer that it is.
+        handle = hips.get(meant.base)
+        pointed = _HANDLE.fullmatch(handle.value) if handle is not None else None
+        if pointed and pointed[1] == hip.base and levels + 1 == hip.pointers:
             return True
     return False
 

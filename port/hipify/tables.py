@@ -6,10 +6,11 @@ which packages.
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import json
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ _KINDS = {
     "v": "variable",
 }
 _ABSENT = "-"
+_LONGEST_CHAIN = 8  # of typedefs for typedefs
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,35 @@ class Table:
         """The kind of `name`, without reading the rest of its declaration."""
         line = self._lines.get(name)
         return None if line is None else _KINDS[line[0]]
+
+    def enumeration(self, name: str) -> str | None:
+        """The tag of the enumeration that `name` is, stands for, or is an enumerator of."""
+        for _ in range(_LONGEST_CHAIN):
+            declared = self.get(name)
+            if declared is None:
+                return None
+            if declared.kind == "enum":
+                return name
+            if declared.kind == "enumerator":
+                return declared.result or None
+            if declared.kind != "type":
+                return None
+            name = declared.value.removeprefix("enum ")
+        return None
+
+    def enumerators(self, tag: str) -> Mapping[str, int]:
+        """Values by name of the enumeration `tag`, in the table's order."""
+        return self._enumerators.get(tag, {})
+
+    @cached_property
+    def _enumerators(self) -> dict[str, dict[str, int]]:
+        found: dict[str, dict[str, int]] = {}
+        for name, line in self._lines.items():
+            if line[0] == "c":
+                _, _, value, tag = (line.split("\t", 4) + [""] * 3)[:4]
+                with contextlib.suppress(ValueError):
+                    found.setdefault(tag, {})[name] = int(value, 0)
+        return found
 
     def members(self, struct: str) -> Mapping[str, str]:
         """Types by member of a structure or of a typedef for one, empty for any other name.

@@ -103,21 +103,11 @@ class _Enums:
 
 
 def _members(context: Context, enum: str) -> dict[int, str]:
-    cached = _BY_ENUM.get(id(context.cuda))
-    if cached is None:
-        cached = {}
-        for name in context.cuda:
-            if context.cuda.kind(name) != "enumerator":
-                continue
-            declaration = context.cuda.get(name)
-            value = _number(declaration.value) if declaration else None
-            if declaration is not None and value is not None:
-                cached.setdefault(declaration.result, {}).setdefault(value, name)
-        _BY_ENUM[id(context.cuda)] = cached
-    return cached.get(enum, {})
-
-
-_BY_ENUM: dict[int, dict[str, dict[int, str]]] = {}
+    """The first enumerator of each value."""
+    found: dict[int, str] = {}
+    for name, value in context.cuda.enumerators(enum).items():
+        found.setdefault(value, name)
+    return found
 
 
 def _compared(unit: Unit, enums: _Enums, name: bytes) -> Iterator[Finding]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING
 
-from port.hipify import declarations, includes, pipeline
+from port.hipify import declarations, includes, pipeline, tables
 from port.hipify.context import Context
 from port.hipify.facts import Project
 from port.hipify.mapping import Mapping
@@ -17,15 +17,15 @@ if TYPE_CHECKING:
 
 
 @cache
-def _mapping(rocm: str) -> Mapping:
-    return Mapping(rocm)
+def _mapping(rocm: str, types: frozenset[str]) -> Mapping:
+    return Mapping(rocm, types=types)
 
 
 def convert(data: bytes, path: str = "a.cu", rocm: str = "6.4") -> Result:
     """The result of a project that has this one file."""
-    mapping = _mapping(rocm)
     unit = Unit(path, data)
-    facts = declarations.gather(unit, mapping.cuda)
+    facts = declarations.gather(unit, tables.load_cuda())
+    mapping = _mapping(rocm, facts.enumerations)
     project = Project.of([facts], [path])
     bare = Context(Options(rocm), mapping, mapping.cuda, mapping.hip, project)
     return pipeline.convert(unit, includes.with_graph(bare, {path: facts}))

@@ -76,7 +76,7 @@ def test_each_unknown_call_is_reported_with_its_place(source: Path, tmp_path: Pa
 
 
 def test_json_is_one_object_of_the_agreed_form(source: Path, tmp_path: Path) -> None:
-    (source / "b.cpp").write_text("int h = cuMulticastCreate(1, 2);\n")
+    (source / "b.cpp").write_text("int h = cuNothingCreate(1, 2);\n")
     done = run(source, "-o", tmp_path / "out", "--json")
     found = json.loads(done.stdout)
     assert done.stderr == ""
@@ -152,7 +152,7 @@ def test_sarif_has_rules_levels_and_places(source: Path, tmp_path: Path) -> None
     (only,) = log["runs"]
     (result,) = only["results"]
     rule = only["tool"]["driver"]["rules"][result["ruleIndex"]]
-    assert result["ruleId"] == rule["id"] == "no-counterpart"
+    assert result["ruleId"] == rule["id"] == "stand-in"
     assert result["level"] == "error"
     place = result["locations"][0]["physicalLocation"]
     assert place["artifactLocation"]["uri"] == "a%20b.cpp"

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from port.hipify import compat, tables
+from port.hipify import compat_header, tables
 from port.hipify.mapping import Mapping
 
 
@@ -11,11 +11,11 @@ def whole(request):
     """The mapping of a release, the names its header carries, and the header with all of them."""
     mapping = Mapping(request.param)
     carried = [name for name in mapping.cuda if mapping.lookup(name).how == "compat"]
-    return mapping, carried, compat.render(carried, mapping).decode()
+    return mapping, carried, compat_header.render(carried, mapping).decode()
 
 
 def text_of(*names, release="6.4"):
-    return compat.render(names, Mapping(release)).decode()
+    return compat_header.render(names, Mapping(release)).decode()
 
 
 def test_it_names_only_what_the_chosen_headers_declare(whole):
@@ -76,8 +76,8 @@ def test_what_a_piece_needs_comes_before_it():
 
 def test_the_same_names_give_the_same_bytes_in_any_order():
     mapping = Mapping("6.4")
-    one = compat.render(["cuMemAlloc", "cuMemFree", "cuMemcpyDtoH"], mapping)
-    assert one == compat.render(["cuMemcpyDtoH", "cuMemFree", "cuMemAlloc"], mapping)
+    one = compat_header.render(["cuMemAlloc", "cuMemFree", "cuMemcpyDtoH"], mapping)
+    assert one == compat_header.render(["cuMemcpyDtoH", "cuMemFree", "cuMemAlloc"], mapping)
 
 
 def test_a_structure_is_never_passed_for_one_of_another_layout():

@@ -432,17 +432,6 @@ def test_macro_that_names_a_header_is_mapped_or_reported() -> None:
     assert outcome.places("macro-include") == [(2, 11, "cudnn.h")]
 
 
-def test_attributes_and_errors_that_hip_lacks_get_an_unused_value_and_a_report() -> None:
-    text = (
-        "int a = f(CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED);\n"
-        "bool b = r == CUDA_ERROR_LAUNCH_INCOMPATIBLE_TEXTURING || r == cudaErrorNotReady;\n"
-    )
-    outcome = rules_on(text, "a.cpp")
-    assert "f(((hipDeviceAttribute_t)32110))" in outcome.text
-    assert "r == ((hipError_t)1758) || r == cudaErrorNotReady" in outcome.text
-    assert [p[:2] for p in outcome.places("stand-in")] == [(1, 11), (2, 15)]
-
-
 def test_build_files_are_read_for_flags() -> None:
     data = b"set(x -gencode arch=compute_80)\n# -arch=sm_70 in a comment\nlink(CUDA::cudart)\n"
     assert [(f.line, f.rule) for f in check("CMakeLists.txt", data)] == [
