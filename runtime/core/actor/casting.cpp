@@ -79,8 +79,8 @@ void Engine::send_by_tree(const Targets& targets, const Message& message, std::u
                           std::vector<bool>& by_tree) {
   const std::vector<Target>& list = targets.list;
   // What is large travels apart, and of an explicit answer nobody knows whether it comes.
-  if (list.size() < limits_.cast_from || casting_.relays.empty() || message.shipping != nullptr ||
-      cost >= k_large || (message.flags & k_explicit) != 0) {
+  if (list.size() < limits_.cast_from || message.shipping != nullptr || cost >= k_large ||
+      (message.flags & k_explicit) != 0) {
     return;
   }
   std::map<std::size_t, std::vector<std::size_t>> hosts;  // indexes, by place of their relay

@@ -198,7 +198,9 @@ base::Result<std::shared_ptr<Inbox>> Engine::call(const std::shared_ptr<const Ta
   inbox->cost = cost_of(message);
   inboxes_.emplace(inbox->id, inbox);
   std::vector<bool> by_tree;
-  send_by_tree(*targets, message, 0, inbox->id, 0, inbox->cost, by_tree);
+  if (!casting_.relays.empty()) {
+    send_by_tree(*targets, message, 0, inbox->id, 0, inbox->cost, by_tree);
+  }
   std::uint32_t rank = 0;
   for (const Target& target : targets->list) {
     if (!by_tree.empty() && by_tree[rank]) {
@@ -228,7 +230,9 @@ base::Result<void> Engine::cast(const Targets& targets, const Message& message,
   const Lock lock(mutex_);
   const std::size_t cost = cost_of(message);
   std::vector<bool> by_tree;
-  send_by_tree(targets, message, reply_proc, inbox, rank, cost, by_tree);
+  if (!casting_.relays.empty()) {
+    send_by_tree(targets, message, reply_proc, inbox, rank, cost, by_tree);
+  }
   std::size_t index = 0;
   for (const Target& target : targets.list) {
     if (!by_tree.empty() && by_tree[index]) {

@@ -196,7 +196,7 @@ base::Result<void> Link::send_descriptor(wire::Kind kind, Bytes message, int fd,
 }
 
 // Up to the next frame that has a descriptor with it, or that frame and what follows it.
-::ssize_t Link::write_some() {
+inline ::ssize_t Link::write_some() {
   if (tls_ != nullptr) return tls_->write(Bytes(out_).subspan(sent_));
   if (passing_.empty()) return ::send(fd_, out_.data() + sent_, unsent(), kSendFlags);
   const Passing& next = passing_.front();
@@ -300,7 +300,7 @@ bool Link::flush() {
   return !gone_;
 }
 
-bool Link::take(Bytes input, const std::function<bool(wire::Frame&)>& handle) {
+inline bool Link::take(Bytes input, const std::function<bool(wire::Frame&)>& handle) {
   if (session_) {
     auto taken = session_->take(input, handle);
     if (!taken) why_ = taken.error().message;

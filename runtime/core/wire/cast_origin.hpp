@@ -42,7 +42,9 @@ class CastOrigin {
   // Begins the cast next(); `receivers` in order of rank, at least one.
   void begin(std::vector<Entrusted> receivers, bool answers);
   // Nobody waits for an answer to this cast any more.
-  void closed(std::uint64_t number) { again_.erase(number); }
+  void closed(std::uint64_t number) {
+    if (!again_.empty()) again_.erase(number);
+  }
 
   // A relay says of some ranks that they have answered, or (k_missed) were not reached.
   void gathered(std::uint64_t number, std::uint32_t status, const Ranks& ranks, Effects& effects);

@@ -13,39 +13,9 @@ using base::Error;
 
 constexpr std::array<std::byte, k_alignment> kZeros{};
 
-void write_table(std::size_t message, std::span<const Bytes> buffers,
-                 base::MutableBytes entry) noexcept {
-  if (buffers.empty()) return;
-  base::store_little(entry, static_cast<std::uint32_t>(message));
-  for (const Bytes buffer : buffers) {
-    entry = entry.subspan(4);
-    base::store_little(entry, static_cast<std::uint32_t>(buffer.size()));
-  }
-}
-
 }  // namespace
 
 const Bytes k_zeros(kZeros);
-
-FrameShape shape_of(std::span<const Bytes> parts, std::span<const Bytes> buffers) noexcept {
-  FrameShape shape{.head = k_header_size + table_size(buffers.size()), .message = 0, .length = 0};
-  for (const Bytes part : parts) shape.message += part.size();
-  std::uint64_t end = shape.head + shape.message;
-  for (const Bytes buffer : buffers) end += padding_at(end) + buffer.size();
-  shape.length = end - k_header_size;
-  return shape;
-}
-
-void write_head(std::uint8_t kind, std::uint64_t sequence, const FrameShape& shape,
-                std::span<const Bytes> buffers, base::MutableBytes out) noexcept {
-  write_header({.kind = kind,
-                .flags = 0,
-                .buffers = static_cast<std::uint16_t>(buffers.size()),
-                .sequence = sequence,
-                .length = static_cast<std::uint32_t>(shape.length)},
-               out);
-  write_table(shape.message, buffers, out.subspan(k_header_size));
-}
 
 base::Result<EncodedFrame> encode(Bytes message, std::span<const Bytes> buffers,
                                   const EncodeOptions& options) {
