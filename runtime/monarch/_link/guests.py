@@ -24,12 +24,19 @@ if TYPE_CHECKING:
     from monarch._link.pending import Door, Identity
     from monarch._link.relays import Relays
 
-STRANGERS = 64  # connections that have not authenticated yet; more wait in the system's queue
+STRANGERS = 64  # connections that have not authenticated yet
+GRACE = 1.0  # seconds that one of them keeps its place against others in the same position
+_AT_ONCE = 64  # that are accepted between two looks at those who are there
 _SCARCE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 
 class Guests:
     """Connections that came in and have not authenticated yet.
+
+    There is room for `STRANGERS`. When it is full, who comes from where fewer of them are from
+    takes the place of the oldest from where most are; else somebody who has been there for `GRACE`
+    gives way, or the newcomer has to come again. So no host keeps another one out. Processes of
+    this host and user, by Unix sockets, wait in the system's queue instead.
 
     `roles` are those that a guest may have. `await_door(door)` watches a door where nobody knocks
     any more. `linked(peer, role)` is called once the engine has the link. When two processes dial
@@ -52,7 +59,8 @@ class Guests:
         self._told = False
         self._relays: Relays | None = None
         self._ready: list[Door] = []
-        self._guests: dict[int, Guest] = {}
+        self._guests: dict[int, Guest] = {}  # the oldest first
+        self._hurries = False  # somebody may still be at a door
 
     def __bool__(self) -> bool:
         return bool(self._ready or self._guests)
@@ -63,43 +71,89 @@ class Guests:
 
     def admit(self) -> None:
         """Accept who knocks, as far as there is room."""
-        while self._ready and len(self._guests) < STRANGERS:
-            door = self._ready[0]
+        self._hurries = False
+        for _ in range(_AT_ONCE):
+            door = next((one for one in self._ready if self._has_room(one)), None)
+            if door is None:
+                return
             try:
                 sock = sockets.accept(door.sock)
             except BlockingIOError:
-                del self._ready[0]
+                self._ready.remove(door)
                 self._await(door)
                 continue
             except OSError as error:
                 if error.errno in _SCARCE:
                     return
                 continue  # the connection is gone already
-            channel = Channel(sock)
-            if sockets.peer_uid(sock) not in {None, os.geteuid()}:
-                channel.say(handshake.refusal("user"))
-                channel.close()
-                continue
-            guest = Guest(channel, time.monotonic() + handshake.SECONDS)
-            if door.address.off_host:
-                guest.route = b""
-                guest.hosts = (door.address.dial.host,)
-            elif not self._greet(
-                guest, sockets.channel(sock.getsockname()), self._roles | self._onward()
-            ):
-                continue
-            self._guests[channel.fileno()] = guest
+            self._receive(door, sock)
+        self._hurries = True
+
+    def _receive(self, door: Door, sock: _socket.socket) -> None:
+        channel = Channel(sock)
+        if sockets.peer_uid(sock) not in {None, os.geteuid()}:
+            channel.say(handshake.refusal("user"))
+            channel.close()
+            return
+        guest = self._seat(channel)
+        if guest is None:
+            return
+        if door.address.off_host:
+            guest.route = b""
+            guest.hosts = (door.address.dial.host,)
+        else:
+            roles = self._roles | self._onward()
+            self._greet(guest, sockets.channel(sock.getsockname()), roles)
 
     def take_over(self, fd: int, hosts: tuple[str, ...]) -> None:
         """Go on with a connection that came to this host, for this process."""
-        guest = Guest(Channel(_socket.socket(fileno=fd)), time.monotonic() + handshake.SECONDS)
-        guest.channel.sock.setblocking(False)
+        channel = Channel(_socket.socket(fileno=fd))
+        channel.sock.setblocking(False)
+        guest = self._seat(channel)
+        if guest is None:
+            return
         guest.hosts = hosts
-        self._guests[fd] = guest
         try:
             self._let_in(guest)
         except (OSError, SecretError):
             self._turn_away(guest, b"")
+
+    # Who has a place.
+
+    def _seat(self, channel: Channel) -> Guest | None:
+        """A guest of this connection; None, and it is closed, where there is no room."""
+        now = time.monotonic()
+        try:
+            source = sockets.peer_host(channel.sock)
+        except OSError:  # it has gone
+            channel.close()
+            return None
+        if len(self._guests) >= STRANGERS:
+            victim = self._who_gives_way(source, now)
+            if victim is None:
+                channel.close()
+                return None
+            self._turn_away(victim, b"")
+        guest = Guest(channel, source, now + handshake.SECONDS)
+        self._guests[channel.fileno()] = guest
+        return guest
+
+    def _has_room(self, door: Door) -> bool:
+        """Whether to accept at a door; from other hosts always, lest they fill its queue."""
+        if door.address.kind != "unix" or len(self._guests) < STRANGERS:
+            return True
+        return self._who_gives_way("", time.monotonic()) is not None
+
+    def _who_gives_way(self, source: str, now: float) -> Guest | None:
+        """Whose place one from `source` takes."""
+        shares: dict[str, int] = {}
+        for guest in self._guests.values():
+            shares[guest.source] = shares.get(guest.source, 0) + 1
+        most = max(shares.values())
+        oldest = next(one for one in self._guests.values() if shares[one.source] == most)
+        if shares.get(source, 0) + 1 < most or oldest.end - handshake.SECONDS + GRACE <= now:
+            return oldest
+        return None
 
     def waits(self) -> Iterator[tuple[int, Guest]]:
         """The descriptors to read, each with its guest."""
@@ -111,8 +165,8 @@ class Guests:
         """When something is due, on the monotonic clock."""
         for guest in self._guests.values():
             yield guest.end
-        if self._ready and len(self._guests) < STRANGERS:
-            yield now + LONGEST_PAUSE  # the system lacked something that accept needs
+        if self._ready:  # there was no room, or the system lacked something that accept needs
+            yield now if self._hurries else now + LONGEST_PAUSE
 
     def step(self, guest: Guest) -> None:
         """Read what the guest sent; decide when it has proven that it knows the secret."""

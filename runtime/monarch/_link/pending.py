@@ -72,17 +72,18 @@ class Door:
 
 
 class Guest:
-    """A connection that came in and has not authenticated yet.
+    """A connection that came in and has not authenticated yet; `source` is the host it is from.
 
     One from another host says first whom it is `for_whom`: `route` holds what it has said of that.
     Then it may go on with TLS, which is `shaking` hands, and `side` comes last. `waits` for the
     process that it is for. `hosts` are the names that this host goes by.
     """
 
-    __slots__ = ("channel", "end", "hosts", "route", "shaking", "side", "waits")
+    __slots__ = ("channel", "end", "hosts", "route", "shaking", "side", "source", "waits")
 
-    def __init__(self, channel: Channel, end: float) -> None:
+    def __init__(self, channel: Channel, source: str, end: float) -> None:
         self.channel = channel
+        self.source = source
         self.end = end
         self.side: handshake.Listener | None = None
         self.route: bytes | None = None

@@ -77,6 +77,13 @@ def own_host(connection: _socket.socket) -> str:
     return plain_host(connection.getsockname()[0])
 
 
+def peer_host(connection: _socket.socket) -> str:
+    """The address of the other end; empty where it is a process of this host by a Unix socket."""
+    if connection.family == _socket.AF_UNIX:
+        return ""
+    return plain_host(connection.getpeername()[0])
+
+
 def plain_host(host: str) -> str:
     """An address as it is written; IPv4 that came through an IPv6 socket as IPv4."""
     return host.removeprefix("::ffff:") if "." in host else host

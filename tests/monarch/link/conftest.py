@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from monarch._link.gate import Gate
@@ -22,3 +24,8 @@ def process():
     for gate, links in made:
         gate.close()
         links.close()
+
+
+@pytest.fixture
+def name():
+    return f"ipc://@monarch-test-{uuid.uuid4().hex}"

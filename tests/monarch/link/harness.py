@@ -7,10 +7,44 @@ import select
 import socket
 import threading
 
+from monarch._link import handshake
+from monarch._link.address import parse
 from monarch._link.secret import Secret
 
 SECRET = Secret(b"s" * 32, "the test")
 OTHER = Secret(b"o" * 32, "another test")
+
+
+def raw(address, source=None):
+    """A connection without any handshake; by TCP from the address `source` of this host."""
+    found = parse(address) if isinstance(address, str) else address
+    if found.kind == "tcp":
+        own = None if source is None else (source, 0)
+        return socket.create_connection((found.host, found.port), timeout=20, source_address=own)
+    sock = socket.socket(socket.AF_UNIX)
+    sock.settimeout(20)
+    sock.connect("\0" + found.path[1:] if found.path.startswith("@") else found.path)
+    return sock
+
+
+def drained(sock):
+    """What the other side sends until it closes."""
+    data = b""
+    try:
+        while chunk := sock.recv(4096):
+            data += chunk
+    except ConnectionResetError:
+        pass
+    sock.close()
+    return data
+
+
+def greet(sock, name):
+    """The part of a dialer, proc 3, as long as it takes."""
+    side = handshake.Dialer(SECRET, 3, b"unix \0" + parse(name).path[1:].encode())
+    sock.sendall(side.start())
+    while side.need:
+        sock.sendall(side.feed(sock.recv(side.need)))
 
 
 class Links:

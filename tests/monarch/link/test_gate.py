@@ -11,53 +11,16 @@ import subprocess
 import sys
 import threading
 import time
-import uuid
 from pathlib import Path
 
 import pytest
 
-from monarch._link import guests, handshake
+from monarch._link import handshake
 from monarch._link.address import parse
 from monarch.errors import AddressError, LinkError, SecretError
-from tests.monarch.link.harness import OTHER, SECRET
+from tests.monarch.link.harness import OTHER, SECRET, drained, raw
 
 _NOBODY = 65534
-
-
-@pytest.fixture
-def name():
-    return f"ipc://@monarch-test-{uuid.uuid4().hex}"
-
-
-def raw(address):
-    """A connection without any handshake."""
-    found = parse(address) if isinstance(address, str) else address
-    if found.kind == "tcp":
-        return socket.create_connection((found.host, found.port), timeout=20)
-    sock = socket.socket(socket.AF_UNIX)
-    sock.settimeout(20)
-    sock.connect("\0" + found.path[1:] if found.path.startswith("@") else found.path)
-    return sock
-
-
-def drained(sock):
-    """What the other side sends until it closes."""
-    data = b""
-    try:
-        while chunk := sock.recv(4096):
-            data += chunk
-    except ConnectionResetError:
-        pass
-    sock.close()
-    return data
-
-
-def greet(sock, name):
-    """The part of a dialer, proc 3, as long as it takes."""
-    side = handshake.Dialer(SECRET, 3, b"unix \0" + parse(name).path[1:].encode())
-    sock.sendall(side.start())
-    while side.need:
-        sock.sendall(side.feed(sock.recv(side.need)))
 
 
 @pytest.mark.parametrize("where", ["abstract", "file", "tcp", "tcp6"])
@@ -235,28 +198,6 @@ def test_a_callback_that_raises_does_not_stop_the_others(process, name, capsys):
     assert "not mine" in capsys.readouterr().err
 
 
-_HELLO = handshake.Dialer(SECRET, 1, b"unix \0x").start()
-
-
-@pytest.mark.promise("R07")
-@pytest.mark.parametrize(
-    "data",
-    [b"", b"M", _HELLO[:8], _HELLO[:-1], b"GET / HTTP/1.1\r\n\r\n", os.urandom(64), bytes(4096)],
-    ids=["nothing", "byte", "head", "cut", "http", "random", "zeros"],
-)
-def test_a_stranger_is_turned_away_and_the_next_is_served(process, name, data):
-    b, at_b = process(2)
-    b.listen(parse(name))
-    stranger = raw(name)
-    stranger.sendall(data)
-    stranger.shutdown(socket.SHUT_WR)
-    assert len(drained(stranger)) <= 8
-    a, _ = process(1)
-    assert a.connect(parse(name), seconds=20) == 2
-    at_b.link_to(1)
-    assert list(at_b.links) == [1]
-
-
 def test_a_listener_that_is_no_process_of_ours_is_named(process, name):
     fake = socket.socket(socket.AF_UNIX)
     fake.bind("\0" + parse(name).path[1:])
@@ -274,32 +215,6 @@ def test_a_listener_that_is_no_process_of_ours_is_named(process, name):
         a.connect(parse(name), seconds=30)
     server.join()
     fake.close()
-
-
-def test_silent_connections_are_bounded_in_number_and_time(process, name, monkeypatch):
-    """Twice as many as there is room for: they hold no more than that, and no longer."""
-    monkeypatch.setattr(handshake, "SECONDS", 0.3)
-    b, at_b = process(2)
-    b.listen(parse(name))
-    silent = [raw(name) for _ in range(2 * guests.STRANGERS - 40)]
-    for sock in silent:
-        sock.sendall(_HELLO[:7])
-    seen = []
-    admit = b._guests.admit
-
-    def asked():
-        seen.append(len(list(b._guests.waits())))
-
-    monkeypatch.setattr(b._guests, "admit", lambda: (admit(), asked()))
-    start = time.monotonic()
-    honest = raw(name)
-    greet(honest, name)
-    at_b.link_to(3)
-    assert 0.3 <= time.monotonic() - start < 5
-    assert max(seen) == guests.STRANGERS
-    for sock in silent:
-        assert drained(sock) == b""
-    honest.close()
 
 
 def test_a_listener_that_never_answers_ends_the_dial(process, name, monkeypatch):
