@@ -37,6 +37,8 @@ _FINAL = frozenset(
 )
 # Checks of a certificate that fail where the authority is another: its key follows from the secret.
 _OTHER_AUTHORITY = frozenset({2, 7, 18, 19, 20, 21})
+# Of what TLS says: that it is about certificates. All else may be noise, and is tried again.
+_OF_CERTIFICATES = ("certificate", "unknown ca", "access denied", "decrypt error")
 
 
 class Dials:
@@ -354,7 +356,7 @@ class Dials:
             )
         if number:
             return LinkError("certificate", f"{dial.address}: its certificate is refused: {text}")
-        if "alert" in text or "certificate" in text:
+        if any(words in text for words in _OF_CERTIFICATES):
             return LinkError(
                 "certificate", f"{dial.address}: it refuses the certificate of this process: {text}"
             )
