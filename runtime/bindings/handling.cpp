@@ -14,6 +14,15 @@ using namespace nanobind::literals;
 namespace monarch::bindings {
 namespace {
 
+// What a peer calls an endpoint may be any bytes.
+nb::object name_of(const actor::Request& request) {
+  PyObject* const name =
+      PyUnicode_DecodeUTF8(request.endpoint.data(),
+                           static_cast<Py_ssize_t>(request.endpoint.size()), "replace");
+  if (name == nullptr) nb::raise_python_error();
+  return nb::steal(name);
+}
+
 nb::object token_object(actor::Token token) { return nb::steal(static_cast<PyObject*>(token)); }
 
 nb::object work_tuple(const Handle& engine, actor::Work work) {
@@ -31,7 +40,7 @@ nb::object work_tuple(const Handle& engine, actor::Work work) {
   nb::object data = data_of(request.payload);
   nb::object buffers = buffers_of(request.payload);
   request.payload = {};
-  nb::str endpoint(request.endpoint.data(), request.endpoint.size());
+  nb::object endpoint = name_of(request);
   return nb::make_tuple(0, std::move(state), std::move(endpoint), std::move(data),
                         std::move(buffers), PyRequest{engine, std::move(work.request)});
 }
@@ -86,7 +95,8 @@ void bind_request(nb::module_& module) {
                      const std::string& extent = self.request->extent;
                      return nb::bytes(extent.data(), extent.size());
                    })
-      .def_prop_ro("endpoint", [](Self self) { return self.request->endpoint; })
+      .def_prop_ro("endpoint", [](Self self) { return name_of(*self.request); },
+                   nb::sig("def endpoint(self) -> str"))
       .def_prop_ro("flags", [](Self self) { return self.request->flags; })
       .def_prop_ro("wants_reply", [](Self self) { return self.request->inbox != 0; })
       .def_prop_ro("replied", [](Self self) { return self.request->replied; })

@@ -202,7 +202,13 @@ class Control:
             warn(event[1])
 
     def _handle_told(self, peer: int, data: Any) -> None:
-        kind, inbox, body = loads(data)
+        try:
+            kind, inbox, body = loads(data)
+        except Exception as raised:  # noqa: BLE001 - garbage raises anything
+            why = f"it sent a message that cannot be read ({type(raised).__name__}: {raised})"
+            say(f"the link to process {peer:016x} ends: {why}")
+            self.engine.lose_link(peer, why)
+            return
         handler = self._handlers.get(kind)
         if handler is None:
             if inbox:
@@ -247,6 +253,14 @@ def warn(text: str) -> None:
     import warnings  # noqa: PLC0415 - rarely
 
     warnings.warn_explicit(text, RuntimeWarning, "monarch", 0, registry=_warned)
+
+
+def say(text: str) -> None:
+    """Print a line about what nobody waits for."""
+    import sys  # noqa: PLC0415 - only on the way out
+
+    if sys.stderr is not None:
+        sys.stderr.write(f"monarch: {text}\n")
 
 
 def report(error: BaseException, when: str) -> None:

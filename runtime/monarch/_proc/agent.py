@@ -42,6 +42,9 @@ def _spawn(client: int, values: list[tuple[Any, ...]]) -> None:
         _serving = here
         local.listen(on_started=_started, on_exit=_ended)
     specs = [ProcSpec.from_values(each) for each in values]
+    taken = [spec.id for spec in specs if spec.id in _askers or local.lives(spec.id)]
+    if taken:
+        raise ValueError(f"process {taken[0]:016x} is asked for, and there is one of this id")
     for spec in specs:
         _askers[spec.id] = client
     try:

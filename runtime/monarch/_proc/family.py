@@ -76,7 +76,8 @@ class Family:
             if status is None:
                 _, status = os.waitpid(pid, 0)
             if member is not None:
-                del self._pids[member.id]
+                if self._pids.get(member.id) == pid:
+                    del self._pids[member.id]
                 ended.append((member, status))
         return ended
 
