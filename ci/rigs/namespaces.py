@@ -11,14 +11,24 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 _CAPABILITIES = 1 << 12 | 1 << 21  # CAP_NET_ADMIN, CAP_SYS_ADMIN
+_ROOT = Path(__file__).resolve().parents[2]
+# SIOCETHTOOL with ETHTOOL_STXCSUM 0 and ETHTOOL_SGSO 0, for eth0.
+_NO_OFFLOAD = """
+import array, fcntl, socket, struct
+for command in (0x17, 0x24):
+    value = array.array("B", struct.pack("II", command, 0))
+    request = struct.pack("16sP8x", b"eth0", value.buffer_info()[0])
+    fcntl.ioctl(socket.socket(), 0x8946, request)
+"""
 _numbers = count()
 
 
@@ -87,6 +97,12 @@ class Host:
         """Take the link down, which the switch notices and this host does not."""
         _run("ip", "-n", self._network.switch, "link", "set", self.port, "down")
 
+    def weather(self, seed: int, **shares: float) -> None:
+        """Make the network to this host a bad one for good, as `ci.rigs.weather` does."""
+        # Packets with checksums in them, none larger than the link takes: as on a wire.
+        _run(*self.command([sys.executable, "-c", _NO_OFFLOAD]))
+        self._network.carry(self.port, seed, shares)
+
 
 class Network:
     """`hosts` hosts on one switch, until `close`; a context manager."""
@@ -95,6 +111,7 @@ class Network:
         self.name = f"mon{os.getpid()}x{next(_numbers)}"
         self.switch = f"{self.name}sw"
         self.hosts = [Host(self, index) for index in range(hosts)]
+        self._carriers: list[subprocess.Popen[str]] = []
         try:
             self._make()
         except BaseException:
@@ -118,8 +135,23 @@ class Network:
         for host in self.hosts:
             _run("ip", "-n", self.switch, "link", "set", host.port, "up")
 
+    def carry(self, port: str, seed: int, shares: Mapping[str, float]) -> None:
+        """Put a program between a port and the others; see `Host.weather`."""
+        pairs = [f"{name}={value}" for name, value in shares.items()]
+        command = [sys.executable, "-m", "ci.rigs.weather", port, str(seed), *pairs]
+        carrier = subprocess.Popen(
+            self._on_switch(*command), text=True, stdout=subprocess.PIPE, cwd=_ROOT
+        )
+        self._carriers.append(carrier)
+        if carrier.stdout is None or carrier.stdout.readline() != "begins\n":
+            raise RuntimeError(f"nothing carries packets to {port}")
+
     def close(self) -> None:
         """Kill what runs on the hosts, and remove them."""
+        for carrier in self._carriers:
+            carrier.kill()
+            carrier.communicate()
+        self._carriers.clear()
         folder = Path("/run/netns")
         present = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
         for host in self.hosts:
