@@ -63,19 +63,27 @@ def loads(data: bytes | str, source: str = "the job's text") -> JobTrait:
 
 
 def save(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file whole or not at all, for its owner alone; a link is followed."""
+    """Write a file whole or not at all, for its owner alone; a link is followed.
+
+    Raises:
+        JobStateError: it cannot be written, because the disk is full or for another reason.
+
+    """
     target = Path(os.path.realpath(path))
-    target.parent.mkdir(parents=True, exist_ok=True)
     temporary = target.with_name(f"{target.name}.{os.urandom(6).hex()}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        if isinstance(error, OSError):
+            raise JobStateError(f"{target} cannot be written: {error.strerror}") from None
         raise
 
 

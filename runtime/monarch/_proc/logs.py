@@ -14,6 +14,7 @@ from monarch import config
 from monarch._actor.process import at_start, process
 from monarch._proc import local
 from monarch._proc.aggregate import Aggregator
+from monarch._proc.relay import lost_lines
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ _lock = allocate_lock()
 _seen: dict[int, _Seen] = {}  # by process, in the program that asked
 _wanted_by: dict[int, int] = {}  # by process, in the one that started it
 _ticking = False
+_failed: set[int] = set()  # streams that have lost lines
 
 
 def check_option(*, stream_to_client: bool, aggregate_window_sec: float | None) -> None:
@@ -214,7 +216,13 @@ def _write(stream: int, text: bytes) -> None:
     try:
         target.write(text.decode("utf-8", "replace"))
         target.flush()
-    except (OSError, ValueError):
+    except OSError as error:
+        if stream not in _failed and not isinstance(error, BrokenPipeError):
+            _failed.add(stream)
+            if 3 - stream not in _failed:
+                why = error.strerror or type(error).__name__
+                _write(3 - stream, lost_lines(stream, why).encode())
+    except ValueError:
         pass
 
 

@@ -2,7 +2,7 @@
 
 Each process writes into two pipes. Lines are passed on whole, each once, behind `[name rank]`. A
 reader that is slow holds the writers up as any pipe does; one that is gone, or a full disk, loses
-the lines and stops nobody.
+the lines and stops nobody. Of a disk that is full one line on the other stream says so, once.
 """
 
 from __future__ import annotations
@@ -42,30 +42,35 @@ class _Stream:
 
 
 class _Sink:
-    __slots__ = ("broken", "fd", "pending")
+    __slots__ = ("broken", "failed", "fd", "pending")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
         self.pending = bytearray()
         self.broken = False
+        self.failed = False  # lines were lost to an error once
 
-    def flush(self) -> None:
-        """Write what can be written without blocking."""
+    def flush(self) -> str:
+        """Write what can be written without blocking; why lines are lost, the first time."""
         while self.pending and not self.broken:
             if not _writable(self.fd, 0):
-                return
+                return ""
             try:
                 written = os.write(self.fd, self.pending[:_ATOMIC])
             except BlockingIOError:
-                return
+                return ""
             except BrokenPipeError:
                 self.broken = True
-            except OSError:  # a full disk, say: this much is lost, later there may be room
+            except OSError as error:  # a full disk, say: this is lost, later there may be room
                 self.pending.clear()
+                if not self.failed:
+                    self.failed = True
+                    return error.strerror or type(error).__name__
             else:
                 del self.pending[:written]
         if self.broken:
             self.pending.clear()
+        return ""
 
 
 def _writable(fd: int, milliseconds: int) -> bool:
@@ -131,7 +136,7 @@ class Relay:
     def ready(self, fd: int) -> None:
         """Go on with a descriptor of `readable` or `writable`."""
         if fd in self._sinks:
-            self._sinks[fd].flush()
+            self._flush(fd)
             return
         stream = self._streams.get(fd)
         if stream is not None and not self._read(stream):
@@ -154,13 +159,13 @@ class Relay:
     def note(self, text: str) -> None:
         """A line of our own on standard error."""
         self._sinks[2].pending += text.encode() + b"\n"
-        self._sinks[2].flush()
+        self._flush(2)
 
     def drain(self, seconds: float) -> None:
         """Write what is pending; a reader that takes nothing for this long loses the rest."""
         for sink in self._sinks.values():
             while sink.pending and not sink.broken and _writable(sink.fd, int(seconds * 1000)):
-                sink.flush()
+                self._flush(sink.fd)
 
     def _read(self, stream: _Stream) -> bool:
         try:
@@ -186,7 +191,20 @@ class Relay:
         sink = self._sinks[stream.sink]
         for line in lines:
             sink.pending += stream.prefix + line
-        sink.flush()
+        self._flush(sink.fd)
+
+    def _flush(self, key: int) -> None:
+        why = self._sinks[key].flush()
+        other = 3 - key
+        if why and not self._sinks[other].failed:
+            self._sinks[other].pending += lost_lines(key, why).encode()
+            self._flush(other)
+
+
+def lost_lines(stream: int, why: str) -> str:
+    """What is said, once, of output that is lost."""
+    name = {1: "output", 2: "error"}[stream]
+    return f"monarch: lines of processes are lost: standard {name} takes none ({why})\n"
 
 
 def _prefix(label: str) -> bytes:
