@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from monarch._job import stored
 from monarch.errors import JobError
@@ -77,9 +77,13 @@ class JobTrait(abc.ABC):
 
     A kind of job gives `_create` (ask for the hosts), `_state` (attach to them: a `JobState`),
     `_kill` (end them) and `can_run`. It keeps its specification, and what it needs to find its
-    hosts again, in attributes; these are stored as JSON, or what `__getstate__` gives instead.
+    hosts again, in attributes; these are stored as JSON, but for those that `_transient` names:
+    they are of this program alone, and `_wake` makes them again in one that has loaded the job.
     Its constructor calls this one, which takes nothing.
     """
+
+    _transient: ClassVar[tuple[str, ...]] = ()
+    _found: ClassVar[tuple[str, ...]] = ()  # what came with the hosts, and was not asked for
 
     def __init__(self) -> None:
         super().__init__()
@@ -243,14 +247,22 @@ class JobTrait(abc.ABC):
             Path(path).resolve().unlink()
         return None
 
+    def _wake(self) -> None:  # noqa: B027 - many kinds of job have nothing of the sort
+        """Make what `_transient` names, in a program that has loaded the job."""
+
+    def _specification(self) -> dict[str, Any]:
+        """What was asked for."""
+        others = {"_apply_id", "_cached", *self._found, *self._transient}
+        return {name: value for name, value in self.__dict__.items() if name not in others}
+
     def __getstate__(self) -> Any:
-        state = dict(self.__dict__)
-        state.pop("_cached", None)
-        return state
+        others = {"_cached", *self._transient}
+        return {name: value for name, value in self.__dict__.items() if name not in others}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._cached = None
         self.__dict__.update(state)
+        self._wake()
 
 
 def job_loads(data: bytes | str) -> JobTrait:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait
 
@@ -24,6 +24,8 @@ class LocalJob(JobTrait):
     Stands in for a larger job while a program is written. `apply(client_script=…)` runs a program
     with this job in a process of its own, with its output under `.monarch/logs`.
     """
+
+    _transient = ("_process",)
 
     def __init__(self, hosts: Sequence[str] = ("hosts",)) -> None:
         super().__init__()
@@ -77,10 +79,8 @@ class LocalJob(JobTrait):
         if self._process is not None and self._process.poll() is None:
             self._process.terminate()
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state["_process"] = None
-        return state
+    def _wake(self) -> None:
+        self._process = None
 
 
 class BatchJob(JobTrait):

@@ -13,7 +13,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monarch._job.attach import attach_to_workers
 from monarch._job.job import JobState, JobTrait, by_name, check_mesh
@@ -53,6 +53,8 @@ class ProcessJob(JobTrait):
     ends with it. `kill()` ends the workers and all that runs on them.
 
     """
+
+    _transient = ("_children", "_leases", "_attached")
 
     def __init__(self, meshes: Mapping[str, int], env: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -245,12 +247,10 @@ class ProcessJob(JobTrait):
             time.sleep(pause)
             pause = min(pause * 2, 0.05)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state["_children"] = {}
-        state["_leases"] = []
-        state["_attached"] = []
-        return state
+    def _wake(self) -> None:
+        self._children = {}
+        self._leases = []
+        self._attached = []
 
 
 # Folders of jobs that end with this program, each with the process that made it.

@@ -63,6 +63,8 @@ class KubernetesJob(JobTrait):
 
     """
 
+    _transient = ("_attached", "_forwards")
+
     def __init__(
         self,
         namespace: str,
@@ -326,13 +328,7 @@ class KubernetesJob(JobTrait):
                 f"kubectl -n {self._namespace} delete jobs,pods,secrets -l {JOB}={name}"
             )
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        del state["_attached"], state["_forwards"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+    def _wake(self) -> None:
         self._attached = AttachedHosts(kept=True)
         self._forwards = Forwards(self._api)
 

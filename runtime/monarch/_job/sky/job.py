@@ -65,6 +65,9 @@ class SkyPilotJob(JobTrait):
 
     """
 
+    _transient = ("_attached", "_sky")
+    _found = ("_name", "_folder", "_hosts", "_asked", "_complete")
+
     def __init__(
         self,
         meshes: Mapping[str, int],
@@ -140,13 +143,6 @@ class SkyPilotJob(JobTrait):
             return waiting.alive(self._sky, self._hosts)
         except JobError:
             return False
-
-    def _specification(self) -> dict[str, Any]:
-        found = {
-            *("_apply_id", "_cached", "_name", "_folder", "_hosts", "_asked", "_complete"),
-            *("_attached", "_sky"),
-        }
-        return {name: value for name, value in self.__dict__.items() if name not in found}
 
     def _clusters(self, name: str) -> list[str]:
         count = sum(self._meshes.values())
@@ -342,13 +338,7 @@ class SkyPilotJob(JobTrait):
         if os.getpid() == owner:
             self._kill()
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        del state["_attached"], state["_sky"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+    def _wake(self) -> None:
         self._attached = AttachedHosts(kept=True)
         self._sky = Client()
 

@@ -9,7 +9,7 @@ import re
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from monarch._job.attached import AttachedHosts
 from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name, check_mesh
@@ -74,6 +74,9 @@ class SlurmJob(JobTrait):
             cluster alone; else the folder's mode keeps it.
 
     """
+
+    _transient = ("_lease", "_attached", "_tunnels")
+    _found = ("_folder", "_submitted", "_complete", "_batch")
 
     def __init__(
         self,
@@ -190,20 +193,6 @@ class SlurmJob(JobTrait):
             return not waiting.lost(self._there(), self._places())
         except JobError:
             return False
-
-    def _specification(self) -> dict[str, Any]:
-        found = {
-            "_apply_id",
-            "_cached",
-            "_folder",
-            "_submitted",
-            "_complete",
-            "_lease",
-            "_attached",
-            "_tunnels",
-            "_batch",
-        }
-        return {name: value for name, value in self.__dict__.items() if name not in found}
 
     def _create(self, client_script: str | None) -> None:
         if not self._meshes:
@@ -368,14 +357,8 @@ class SlurmJob(JobTrait):
             return  # this is the client: the allocation ends with it
         ending.end(jobs)
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state["_lease"] = None
-        del state["_attached"], state["_tunnels"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+    def _wake(self) -> None:
+        self._lease = None
         self._attached = AttachedHosts(kept=True)
         self._tunnels = Tunnels()
 

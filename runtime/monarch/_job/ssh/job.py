@@ -41,6 +41,8 @@ class SSHJob(JobTrait):
 
     """
 
+    _transient = ("_connections", "_attached")
+
     def __init__(
         self,
         meshes: Mapping[str, Sequence[str] | str] | None = None,
@@ -91,11 +93,11 @@ class SSHJob(JobTrait):
 
     def can_run(self, spec: JobTrait) -> bool:
         """Whether `spec` asks for the same, and the program of every host is still there."""
-        if not isinstance(spec, SSHJob) or spec._specification() != self._specification():
+        if not isinstance(spec, SSHJob) or spec._wanted() != self._wanted():
             return False
         return all(status == 0 for status, _said in self._ask("check"))
 
-    def _specification(self) -> tuple[Any, ...]:
+    def _wanted(self) -> tuple[Any, ...]:
         return self._meshes, self._python_exe, self._ssh_args, self._port, self._bind_to
 
     def _create(self, client_script: str | None) -> None:
@@ -181,12 +183,6 @@ class SSHJob(JobTrait):
             answers.append((program.returncode, text[-500:]))
         return answers
 
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = super().__getstate__()
-        state["_connections"] = []
-        del state["_attached"]
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
+    def _wake(self) -> None:
+        self._connections = []
         self._attached = AttachedHosts(kept=True)
