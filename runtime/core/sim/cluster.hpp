@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "sim/node.hpp"
+#include "sim/relaying.hpp"
 #include "wire/cast_lane.hpp"
 #include "wire/cast_origin.hpp"
-#include "wire/cast_relay.hpp"
 
 namespace monarch::sim {
 
@@ -70,7 +70,7 @@ class Talker : public Node {
 
 class Agent final : public Talker {
  public:
-  using Talker::Talker;
+  Agent(Cluster& cluster, Id id, Host host);
   // A process that it started has ended: the kernel says so.
   void child_ended(Id proc);
   [[nodiscard]] const std::set<Id>& children() const noexcept { return children_; }
@@ -81,11 +81,9 @@ class Agent final : public Talker {
   void silent(Id peer, bool is) override;
   void take(Id peer, wire::Kind kind, base::Bytes message) override;
   [[nodiscard]] bool may_dial(Id peer) const override;
-  void carry_out(const wire::CastRelay::Effects& effects, const wire::Cast& cast, base::Bytes call);
 
   std::set<Id> children_;
-  wire::CastRelay relay_;
-  Instant armed_{};
+  Relaying casts_;
 };
 
 class Worker final : public Talker {

@@ -47,66 +47,21 @@ void Agent::child_ended(Id proc) {
 
 bool Agent::may_dial(Id peer) const { return cluster_.is_agent(peer); }
 
-// As a relay of casts.
-void Agent::take(Id peer, Kind kind, Bytes message) {
-  const Instant now = shared_.world.now();
-  wire::CastRelay::Effects effects;
-  if (kind == Kind::kCast) {
-    Bytes plan;
-    const auto cast = wire::read_cast(message, plan);
-    (void)relay_.cast(
-        peer, *cast, plan, [this](Id id) { return usable(id); }, now, effects);
-    carry_out(effects, *cast, message);
-    return;
-  }
-  if (kind == Kind::kAnswer) {
-    relay_.answer(peer, *wire::read_answer(message), message, now, effects);
-  } else if (kind == Kind::kGathered) {
-    relay_.gathered(peer, *wire::read_gathered(message), now, effects);
-  } else if (kind == Kind::kDone) {
-    relay_.done(peer, *wire::read_done(message), now, effects);
-  } else {
-    Talker::take(peer, kind, message);
-    return;
-  }
-  carry_out(effects, {}, {});
-}
+Agent::Agent(Cluster& cluster, Id id, Host host)
+    : Talker(cluster, id, host),
+      casts_(shared_.world, {.send = [this](Id to, Kind kind,
+                                            std::span<const Bytes> parts) { send(to, kind, parts); },
+                             .later = [this](Duration delay, std::function<void()> what) {
+                               later(delay, std::move(what));
+                             },
+                             .usable = [this](Id peer) { return usable(peer); }}) {}
 
-void Agent::carry_out(const wire::CastRelay::Effects& effects, const wire::Cast& cast, Bytes call) {
-  for (const wire::Plan::Below& below : effects.forward) {
-    const std::vector<std::byte> head = wire::cast_message(cast, below.branch);
-    const std::array<Bytes, 2> parts{Bytes(head), call};
-    send(below.relay, Kind::kCast, parts);
-  }
-  for (const wire::Receiver& to : effects.deliver) {
-    std::array<std::byte, wire::k_deliver_head> head;
-    wire::write_deliver({cast.origin, cast.number, to.previous, to.after, cast.stable}, head);
-    std::vector<std::byte> own(call.begin(), call.end());
-    base::MutableBytes rest(own);
-    base::store_little(rest, to.actor);
-    base::store_little(rest.subspan(32), to.rank);
-    const std::array<Bytes, 2> parts{head, Bytes(own)};
-    send(to.proc, Kind::kDeliver, parts);
-  }
-  for (const wire::CastRelay::Report& report : effects.reports) {
-    const Bytes part(report.message);
-    send(report.to, report.kind, {&part, 1});
-  }
-  const auto due = relay_.due();
-  if (!due || *due == armed_) return;
-  armed_ = *due;
-  later(std::max(*due - shared_.world.now(), Duration::zero()), [this, at = armed_] {
-    if (armed_ == at) armed_ = {};
-    wire::CastRelay::Effects expired;
-    relay_.expire(shared_.world.now(), expired);
-    carry_out(expired, {}, {});
-  });
+void Agent::take(Id peer, Kind kind, Bytes message) {
+  if (!casts_.take(peer, kind, message)) Talker::take(peer, kind, message);
 }
 
 void Agent::lost(Id peer) {
-  wire::CastRelay::Effects effects;
-  relay_.lost(peer, shared_.world.now(), effects);
-  carry_out(effects, {}, {});
+  casts_.lost(peer);
   if (peer != cluster_.client_id()) return;
   // Who asked for them is gone: they end, within the grace.
   for (const Id proc : std::exchange(children_, {})) {
@@ -116,9 +71,7 @@ void Agent::lost(Id peer) {
 
 void Agent::silent(Id peer, bool is) {
   if (!is) return;
-  wire::CastRelay::Effects effects;
-  relay_.lost(peer, shared_.world.now(), effects);
-  carry_out(effects, {}, {});
+  casts_.lost(peer);
   if (peer == cluster_.client_id()) {
     give_up(peer);
   } else if (children_.contains(peer) && shared_.network.stopped(peer)) {

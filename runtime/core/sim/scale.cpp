@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "sim/node.hpp"
+#include "sim/relaying.hpp"
 #include "wire/cast.hpp"
 #include "wire/cast_lane.hpp"
 #include "wire/cast_origin.hpp"
-#include "wire/cast_relay.hpp"
 
 namespace monarch::sim {
 namespace {
@@ -80,63 +80,21 @@ class Leaf final : public Member {
 
 class Relay final : public Member {
  public:
-  using Member::Member;
+  Relay(Shared& shared, Id id, Host host)
+      : Member(shared, id, host),
+        casts_(shared.world,
+               {.send = [this](Id to, Kind kind,
+                               std::span<const Bytes> parts) { send_to(to, kind, parts); },
+                .later = [this](Duration delay,
+                                std::function<void()> what) { later(delay, std::move(what)); },
+                .usable = [this](Id peer) { return usable(peer); }}) {}
   // A link to another process, made before there are casts.
   void meet(Id peer) { send_to(peer, Kind::kControl, {}); }
 
  private:
-  void take(Id peer, Kind kind, Bytes message) override {
-    wire::CastRelay::Effects effects;
-    const Instant now = shared_.world.now();
-    if (kind == Kind::kCast) {
-      Bytes plan;
-      const auto cast = wire::read_cast(message, plan);
-      (void)relay_.cast(peer, *cast, plan, [this](Id id) { return linked(id); }, now, effects);
-      for (const auto& below : effects.forward) {
-        const auto head = wire::cast_message(*cast, below.branch);
-        const std::array<Bytes, 2> parts{Bytes(head), message};
-        send_to(below.relay, Kind::kCast, parts);
-      }
-      auto call = *wire::read_call(message);
-      for (const wire::Receiver& to : effects.deliver) {
-        std::array<std::byte, wire::k_deliver_head> head;
-        wire::write_deliver({cast->origin, cast->number, to.previous, to.after, cast->stable}, head);
-        call.actor = to.actor;
-        call.rank = to.rank;
-        std::array<std::byte, wire::k_call_head> text;
-        wire::write_call(call, text);
-        const std::array<Bytes, 3> parts{head, text, message};
-        send_to(to.proc, Kind::kDeliver, parts);
-      }
-    } else if (kind == Kind::kAnswer) {
-      const auto answer = wire::read_answer(message);
-      relay_.answer(peer, *answer, message, now, effects);
-    } else if (kind == Kind::kGathered) {
-      relay_.gathered(peer, *wire::read_gathered(message), now, effects);
-    } else if (kind == Kind::kDone) {
-      relay_.done(peer, *wire::read_done(message), now, effects);
-    }
-    report(effects);
-  }
+  void take(Id peer, Kind kind, Bytes message) override { (void)casts_.take(peer, kind, message); }
 
-  void report(wire::CastRelay::Effects& effects) {
-    for (auto& one : effects.reports) {
-      const Bytes part(one.message);
-      send_to(one.to, one.kind, {&part, 1});
-    }
-    const auto due = relay_.due();
-    if (!due || *due == armed_) return;
-    armed_ = *due;
-    later(std::max(*due - shared_.world.now(), Duration::zero()), [this, at = armed_] {
-      if (armed_ == at) armed_ = {};
-      wire::CastRelay::Effects expired;
-      relay_.expire(shared_.world.now(), expired);
-      report(expired);
-    });
-  }
-
-  wire::CastRelay relay_;
-  Instant armed_{};
+  Relaying casts_;
 };
 
 class Origin final : public Member {
