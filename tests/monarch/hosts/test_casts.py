@@ -101,15 +101,19 @@ procs.stop().get(60)
 
 
 @pytest.mark.promise("R08")
+@pytest.mark.parametrize(
+    ("count", "dead"),
+    [(16, [3, 16, 31]), pytest.param(128, [3, 128, 255], marks=pytest.mark.slow)],
+)
 def test_a_call_to_many_gives_the_values_of_those_who_live_and_an_error_with_its_rank_of_the_others(
-    hosts,
+    hosts, count, dead
 ):
     rig = hosts(2)
     told = rig.run(
         _SPAWN
         + """
 pending = who.nap.options(on_error="collect").call(0.5)
-dead = [3, 16, 31]
+dead = json.loads(os.environ["DEAD"])
 for rank in dead:
     os.kill(pids[rank], signal.SIGKILL)
 found = pending.get(60)
@@ -127,12 +131,13 @@ tell(kept=[one.everything.call_one().get(60) for one in alive] == [[1]] * len(al
 settled()
 procs.stop().get(60)
 """,
-        "16",
+        str(count),
         *_serve(rig),
+        variables={"DEAD": json.dumps(dead)},
     )
-    ranks = [rank for rank in range(32) if rank not in {3, 16, 31}]
-    assert told["first"] == [ranks, [3, 16, 31]]
-    assert told["second"] == [ranks, [3, 16, 31]]
+    ranks = [rank for rank in range(2 * count) if rank not in dead]
+    assert told["first"] == [ranks, dead]
+    assert told["second"] == [ranks, dead]
     assert told["kept"]
 
 
