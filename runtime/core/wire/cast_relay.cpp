@@ -24,7 +24,7 @@ base::Result<void> CastRelay::cast(std::uint64_t from, const Cast& cast, Bytes p
   if (!read) return std::move(read).error();
   const Key key{cast.origin, cast.number};
   if (flights_.contains(key)) return {};  // nobody says it twice
-  Flight flight{.parent = from, .answers = cast.answers};
+  Flight flight{.parent = from, .since = now, .answers = cast.answers};
   Ranks missed;
   for (const Receiver& receiver : read->receivers) {
     if (!linked(receiver.proc)) {
@@ -112,7 +112,7 @@ void CastRelay::lost(std::uint64_t peer, base::Instant now, Effects& effects) {
 
 std::optional<base::Instant> CastRelay::due() const {
   std::optional<base::Instant> first;
-  if (!due_.empty()) first = due_.front().first;
+  if (!due_.empty()) first = due_.begin()->first;
   for (const auto& [key, finished] : finished_) {
     const base::Instant end = finished.since + limits_.done;
     first = first ? std::min(*first, end) : end;
@@ -121,9 +121,8 @@ std::optional<base::Instant> CastRelay::due() const {
 }
 
 void CastRelay::expire(base::Instant now, Effects& effects) {
-  while (!due_.empty() && due_.front().first <= now) {
-    const Key key = due_.front().second;
-    due_.pop_front();
+  while (!due_.empty() && due_.begin()->first <= now) {
+    const Key key = due_.extract(due_.begin()).value().second;
     if (const auto at = flights_.find(key); at != flights_.end()) {
       at->second.armed = false;
       report(key, at->second, effects);
@@ -156,7 +155,7 @@ CastRelay::Flights::iterator CastRelay::settle(Flights::iterator at, base::Insta
   if (over || flight.bytes >= limits_.bytes) {
     report(at->first, flight, effects);
   } else if (!flight.groups.empty() && !std::exchange(flight.armed, true)) {
-    due_.emplace_back(now + limits_.answers, at->first);
+    due_.emplace(now + std::clamp(now - flight.since, limits_.least, limits_.most), at->first);
   }
   if (!over) return ++at;
   if (!flight.answers) finish(at->first, flight.parent, now, effects);

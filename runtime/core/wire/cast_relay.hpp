@@ -2,14 +2,14 @@
 // which equal ones are stored once.
 //
 // What comes back goes up when all of it is there, or, so that one that is slow does not hold the
-// others, a while after the first of it came. A relay keeps no message: it says what it missed.
+// others, a while after the first of it came: as long again as that took, within limits. A relay keeps no message: it says what it missed.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -22,7 +22,8 @@
 namespace monarch::wire {
 
 struct RelayLimits {
-  base::Duration answers = std::chrono::microseconds(300);  // that wait for others
+  base::Duration least = std::chrono::microseconds(300);    // that answers wait for others
+  base::Duration most = std::chrono::milliseconds(2);
   base::Duration done = std::chrono::milliseconds(20);      // what is no answer waits as long
   std::size_t bytes = 256U << 10;  // of answers, at which they go up in any case
   std::size_t numbers = 64;        // of casts that are done, likewise
@@ -71,6 +72,7 @@ class CastRelay {
   };
   struct Flight {
     std::uint64_t parent = 0;
+    base::Instant since{};
     bool answers = false;
     bool armed = false;  // in due_
     std::vector<Edge> edges = {};
@@ -90,7 +92,7 @@ class CastRelay {
 
   RelayLimits limits_;
   Flights flights_;
-  std::deque<std::pair<base::Instant, Key>> due_;    // in order; some are gone since
+  std::set<std::pair<base::Instant, Key>> due_;  // some are gone since
   std::map<Key, Finished> finished_;  // by parent and origin
 };
 

@@ -158,6 +158,22 @@ TEST_CASE("answers that are there do not wait long for one that is slow") {
   CHECK(!relay.due());
 }
 
+TEST_CASE("answers wait for others as long as the first of them took, within limits") {
+  using std::chrono::microseconds;
+  const RelayLimits limits{.least = microseconds(300), .most = microseconds(2000)};
+  for (const auto& [took, waits] : {std::pair(10, 300), std::pair(800, 800), std::pair(9000, 2000)}) {
+    CastRelay relay(limits);
+    CastRelay::Effects effects;
+    const base::Instant now{};
+    REQUIRE(relay.cast(1, {1, 5, 0, true}, write_branch(two_hosts()), k_all, now, effects).ok());
+    const base::Instant came = now + microseconds(took);
+    relay.answer(20, {1, 5, 0, 0}, {}, came, effects);
+    CHECK(relay.due() == came + microseconds(waits));
+    relay.answer(22, {1, 5, 1, 0}, {}, came + microseconds(1), effects);
+    CHECK(relay.due() == came + microseconds(waits));
+  }
+}
+
 TEST_CASE("whom a relay does not reach, or loses, it names") {
   CastRelay relay;
   CastRelay::Effects effects;
