@@ -177,8 +177,8 @@ def resting(peer: Peer, result: Result, scale: Scale) -> None:
     group = peer.spawn(8)
     peer.gathers(group, 20)
     peer.latencies(group, 0, scale["warm"])
-    time.sleep(0.5)
-    seconds = 3.0
+    time.sleep(3.0)  # until what a start leaves for idle times, some imports, has been done
+    seconds = 5.0
     before = measure.processor_seconds(measure.tree())
     time.sleep(seconds)
     result["cpu_share"] = (measure.processor_seconds(measure.tree()) - before) / seconds
