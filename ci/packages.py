@@ -81,6 +81,10 @@ SLURM = (
     SystemPackage("slurm-client", command="sbatch"),
     SystemPackage("munge", command="munged"),
 )
+ACCOUNTS = (  # limits of SLURM's own
+    SystemPackage("slurmdbd", command="slurmdbd"),
+    SystemPackage("mariadb-server", command="mariadbd"),
+)
 SSH = (
     SystemPackage("openssh-server", file="/usr/sbin/sshd"),
     SystemPackage("openssh-client", command="ssh"),
@@ -95,7 +99,7 @@ _COMPILE = (GXX, GIT, PYTHON_HEADERS)
 
 NEEDS: dict[str, tuple[SystemPackage, ...]] = {
     "build": _COMPILE,
-    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM, *SSH, *NAMESPACES),
+    "tests": (*_COMPILE, DOCTEST, CLANG_HIP, *SLURM, *ACCOUNTS, *SSH, *NAMESPACES),
     "cpp": (GXX, DOCTEST),
     "sanitize": (GXX, CLANG, CLANG_RUNTIMES, DOCTEST),
     "arm64": (GXX_ARM64, QEMU, DOCTEST),

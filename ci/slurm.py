@@ -206,10 +206,14 @@ class Cluster:
             ]
         )
         self._until((folder / "munge.sock").exists, "munged")
+        self._start_accounting()
         self._run_daemon(["slurmctld", "-D", "-c"])
         for node in self.nodes:
             self.start(node)
         self._until_idle(_START_SECONDS)
+
+    def _start_accounting(self) -> None:
+        """Nothing is accounted, and nobody limited; see `ci.slurm_accounts`."""
 
     def _run_daemon(self, command: list[str], variables: dict[str, str] | None = None) -> None:
         keeper = self._keeper
