@@ -11,6 +11,8 @@ from types import BuiltinFunctionType, CodeType, FunctionType
 
 import cloudpickle
 
+from monarch._actor.classes import goes_by_value, keep, restore
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,11 +34,26 @@ _table = ChainMap({CodeType: _with_filename}, cloudpickle.Pickler.dispatch_table
 
 class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     dispatch_table = _table
+    keeps = True  # classes are kept, and so not part of the whole
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type) and self.keeps and goes_by_value(obj):
+            kept = keep(obj, _dump_class)
+            if kept is not None:
+                return restore, kept
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
             _load_home(obj)
         return super().reducer_override(obj)
+
+
+class _Whole(_Pickler):
+    keeps = False
+
+
+def _dump_class(cls: type) -> bytes:
+    whole = io.BytesIO()
+    _Whole(whole, protocol=5).dump(cls)
+    return whole.getvalue()
 
 
 def _load_home(obj: Any) -> None:
