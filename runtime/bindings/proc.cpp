@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "net/connections.hpp"
 #include "proc/process.hpp"
 
 namespace nb = nanobind;
@@ -37,6 +38,9 @@ void bind_proc(nb::module_& module) {
       "signal"_a,
       "Get `signal` when the thread that made this process ends; 0 takes that back.\n\n"
       "Raises:\n    OSError: ENOTSUP where the system has no such thing (macOS).");
+  module.def(
+      "leave_connections", &net::leave_connections,
+      "In a fork: let go of every connection that the engine of its parent had.");
   module.def(
       "become_subreaper", [] { checked(proc::become_subreaper(), "child subreaper"); },
       "Adopt the orphans among this process's descendants.\n\n"

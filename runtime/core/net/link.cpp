@@ -11,6 +11,7 @@
 #include <cstring>
 #include <string>
 
+#include "net/connections.hpp"
 #include "wire/encoder.hpp"
 
 namespace monarch::net {
@@ -61,6 +62,7 @@ Link::Link(int fd, std::unique_ptr<TlsStream> tls, bool session)
 
 void Link::open(int fd, std::unique_ptr<TlsStream> tls) {
   fd_ = fd;
+  note_connection(fd_);
   tls_ = std::move(tls);
   ::fcntl(fd_, F_SETFL, ::fcntl(fd_, F_GETFL) | O_NONBLOCK);
   ::fcntl(fd_, F_SETFD, FD_CLOEXEC);
@@ -72,12 +74,18 @@ void Link::open(int fd, std::unique_ptr<TlsStream> tls) {
 
 Link::~Link() {
   tls_.reset();
-  if (fd_ >= 0) ::close(fd_);
+  close_socket();
+}
+
+void Link::close_socket() {
+  if (fd_ < 0) return;
+  forget_connection(fd_);
+  ::close(std::exchange(fd_, -1));
 }
 
 void Link::break_off() {
   tls_.reset();
-  if (fd_ >= 0) ::close(std::exchange(fd_, -1));
+  close_socket();
   waits_for_space = false;
 }
 

@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
@@ -11,6 +14,7 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "net/connections.hpp"
 #include "wire/message.hpp"
 
 namespace monarch::net {
@@ -121,6 +125,36 @@ TEST_CASE("breaks at any moment lose nothing and repeat nothing") {
     REQUIRE(session.taken.size() == sent);
     for (std::uint32_t i = 0; i < sent; ++i) REQUIRE(session.taken[i] == i);
   }
+}
+
+TEST_CASE("a fork lets go of what links have open, and of nothing else") {
+  const auto ends = sockets();
+  const auto others = sockets();
+  {
+    const Link link(ends[0]);
+    {
+      const Link passed(others[0]);
+    }
+    const auto again = sockets();  // at numbers that a link had before
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      leave_connections();
+      // The link of the parent is still there, and open; what it had here is not.
+      struct stat left {};
+      struct stat kept {};
+      const bool gone = ::fstat(link.fd(), &left) == 0 && !S_ISSOCK(left.st_mode);
+      const bool stays = ::fstat(again[0], &kept) == 0 && S_ISSOCK(kept.st_mode);
+      ::_exit(gone && stays ? 0 : 1);
+    }
+    int status = -1;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+    ::close(again[0]);
+    ::close(again[1]);
+  }
+  ::close(ends[1]);
+  ::close(others[1]);
 }
 
 TEST_CASE("a peer that claims to have taken what was never sent has no session any more") {

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Process",
     "at_start",
+    "origin",
     "process",
     "running_process",
     "shutdown_context",
@@ -195,8 +196,13 @@ class Process(Control):
 
     def leave(self) -> None:
         """Forget all of it, in a forked child: it is the parent's."""
+        from monarch._core import leave_connections  # noqa: PLC0415 - it is loaded
+
         self.stopped = True
         self._at_exit.clear()
+        if self.gate is not None:
+            self.gate.leave()
+        leave_connections()
 
 
 def process() -> Process:
@@ -251,6 +257,12 @@ _process: Process | None = None
 _at_start: list[Callable[[Process], object]] = []
 _lock = allocate_lock()
 _forked: list[Process] = []
+_origin = 0, 0
+
+
+def origin() -> tuple[int, int]:
+    """Where this process is a fork of one that used the runtime: that one's id, and its pid."""
+    return _origin
 
 
 def _make(proc: int | None, parent: int | None) -> Process:
@@ -286,12 +298,28 @@ def _make(proc: int | None, parent: int | None) -> Process:
 
 def _exit(made: Process) -> None:
     ending.append(get_ident())
+    _hush()
     made.shutdown()
+
+
+def _hush() -> None:
+    """Print no traceback of daemon threads from which the end takes what they call or wait for."""
+    import threading  # noqa: PLC0415 - there are threads
+
+    from monarch.errors import StoppedError, SupervisionError  # noqa: PLC0415 - only at the end
+
+    before = threading.excepthook
+
+    def hook(args: threading.ExceptHookArgs) -> None:
+        if not isinstance(args.exc_value, (SupervisionError, StoppedError, ConnectionError)):
+            before(args)
+
+    threading.excepthook = hook
 
 
 def _after_fork() -> None:
     """A forked child has none of its parent's threads: it begins anew, and leaves these alone."""
-    global _process, _lock  # noqa: PLW0603
+    global _process, _lock, _origin  # noqa: PLW0603
     _lock = allocate_lock()
     if _process is not None:
         from monarch._actor import cancel, cell, deadlines, waiting  # noqa: PLC0415 - as above
@@ -302,6 +330,7 @@ def _after_fork() -> None:
         deadlines.renew()
         _process.leave()
         _forked.append(_process)
+        _origin = _process.id, os.getppid()
         _process = None
 
 

@@ -207,6 +207,13 @@ class Gate:
         for number in self._wake:
             os.close(number)
 
+    def leave(self) -> None:
+        """Let go of all of it, in a fork: it is the parent's, and none of its threads run here."""
+        for door in self._doors:
+            door.sock.close()
+        for number in self._wake:
+            os.close(number)
+
     def _await(self, door: Door) -> None:
         self._watch(door.sock.fileno(), lambda: self._ask(door))
 

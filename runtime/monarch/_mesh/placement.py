@@ -36,6 +36,7 @@ __all__ = [
     "owned",
     "place_of",
     "placement",
+    "started_by",
     "starter_of",
 ]
 
@@ -337,6 +338,11 @@ def starter_of(proc: int) -> int | None:
     return _starters.get(proc) if place is None else place[0].owner[0]
 
 
+def started_by(starter: int) -> list[int]:
+    """The processes that another one started, as far as meshes known here tell."""
+    return [proc for proc, other in list(_starters.items()) if other == starter]
+
+
 def known(mesh: int) -> Placement | None:
     """The placement of a mesh, where this process knows it."""
     found = _known.get(mesh)
@@ -388,6 +394,8 @@ def listen(here: Process) -> None:
 
 def _after_fork() -> None:
     """A forked child owns nothing of its parent's; handles that it has go their own way."""
+    for proc, place in _places.items():
+        _starters[proc] = place[0].owner[0]
     owned.clear()
     _places.clear()
     for held in list(_known.values()):

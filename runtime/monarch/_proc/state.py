@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 _ENDED = {b"Z", b"X", b"x"}
 _EXITING = 4  # a flag of the kernel's
 
@@ -15,6 +17,15 @@ def is_ending(pid: int) -> bool:
     """Whether a process is on its way out, which takes long where its threads get no time."""
     stat = _stat(pid)
     return stat[0] in _ENDED or bool(int(stat[6]) & _EXITING)
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process is no more, or is only waited for by its parent."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return is_ending(pid)
 
 
 def _stat(pid: int) -> list[bytes]:

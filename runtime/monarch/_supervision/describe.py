@@ -109,13 +109,21 @@ def _on(placement: Placement, rank: int) -> list[Spawned]:
     return [one for one in known if one.ranks is None or rank in one.ranks]
 
 
-def unknown(proc: int, place: tuple[Placement, int] | None) -> MeshFailure:
-    """What is said of a process that nobody can tell anything of."""
+def unknown(
+    proc: int, place: tuple[Placement, int] | None, *, outlived: bool = False
+) -> MeshFailure:
+    """What is said of a process that nobody can tell anything of.
+
+    `outlived`: this process is a fork of the program that started it, and that has ended.
+    """
+    message = "its link closed, and there is nobody to ask how it ended"
+    if outlived:
+        message = "the program that this process was forked from has ended, and it with that"
     return MeshFailure(
         "lost",
         "" if place is None else place[0].name,
         () if place is None else (place[1],),
-        message="its link closed, and there is nobody to ask how it ended",
+        message=message,
         time=time.time(),
         death=f"{proc:x}",
     )

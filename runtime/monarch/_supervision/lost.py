@@ -15,9 +15,10 @@ from monarch import config
 from monarch._actor.cell import cells
 from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import pack
-from monarch._mesh.placement import holding, place_of, starter_of
+from monarch._actor.process import origin
+from monarch._mesh.placement import holding, place_of, started_by, starter_of
 from monarch._proc import hosts, local
-from monarch._proc.state import is_ending, is_stopped
+from monarch._proc.state import has_ended, is_ending, is_stopped
 from monarch._supervision.climb import ROOT
 from monarch._supervision.deaths import Deaths
 from monarch._supervision.describe import by_owner, lost_proc, unknown
@@ -76,9 +77,25 @@ class Lost:
 
     def unanswered(self, peer: int) -> None:
         """A process is dialled in vain: who started it knows whether it is there."""
+        with self._lock:
+            fate = self._fates.get(peer)
+        if fate is not None:  # it was told before anything was sent there
+            self._here.fail_peer(peer, pack(fate))
+            return
         starter = starter_of(peer)
+        if self._outlived(peer, starter):
+            return
         if place_of(peer) is None and starter not in {None, peer, self._here.id}:
             self._here.tell(starter, "fate?", peer)
+
+    def _outlived(self, peer: int, starter: int | None) -> bool:
+        """Whether this is a fork that has outlived the program of a process, as is told then."""
+        program, pid = origin()
+        if program not in {peer, starter} or not pid or not has_ended(pid):
+            return False
+        for proc in (program, *started_by(program)):
+            self._close(proc, unknown(proc, holding(proc), outlived=True))
+        return True
 
     def broken(self, peer: int) -> None:
         """The connection to a process of another host has ended: with it, if its end was told."""
@@ -198,6 +215,8 @@ class Lost:
             if peer in self._fates:
                 return
         starter = starter_of(peer)
+        if self._outlived(peer, starter):
+            return
         if starter is None or starter in {peer, self._here.id}:
             self._close(peer, unknown(peer, holding(peer)))
             return

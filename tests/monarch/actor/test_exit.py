@@ -33,6 +33,21 @@ class Loop(Actor):
     async def never(self): await asyncio.Event().wait()
 """
 
+_CALLERS = """
+begun = threading.Semaphore(0)
+from monarch.actor import this_host
+a = this_host().spawn_procs().spawn("plain", Plain)
+async def forever():
+    while True: await a.echo.call_one(1)
+def use():
+    while True:
+        begun.release()
+        {}
+print(a.echo.call_one(1).get())
+for _ in range(3): threading.Thread(target=use, daemon=True).start()
+for _ in range(3): begun.acquire()
+"""
+
 ENDS = {
     "called once": "print(spawn(Plain).echo.call_one(1).get())",
     "async called once": "print(spawn(Loop).echo.call_one(1).get())",
@@ -48,6 +63,9 @@ ENDS = {
     "a thread waits": "a = spawn(Loop); f = a.never.call_one(); "
     "threading.Thread(target=lambda: f.exception(), daemon=True).start(); "
     "print(spawn(Loop).echo.call_one(1).get())",
+    "threads that call actors elsewhere": _CALLERS.format("f = a.echo.call_one(1).get()"),
+    "threads that wait for actors elsewhere": _CALLERS.format("f = a.sleep.call_one().get()"),
+    "threads with loops": _CALLERS.format("asyncio.run(forever())"),
     "shut down twice": "print(spawn(Plain).echo.call_one(1).get()); "
     "shutdown_context().get(); shutdown_context().get()",
     "nothing but made": "process(); print(1)",

@@ -24,6 +24,37 @@ print(list(adds.add.call(1).get(timeout=30).values()), flush=True)
 """
 
 
+_OUTLIVES = """
+import stat, time
+from monarch.actor import ActorCrashError
+
+def is_socket(number):
+    try:
+        return stat.S_ISSOCK(os.fstat(number).st_mode)
+    except OSError:  # that by which the folder was read
+        return False
+
+program = os.getpid()
+told, tells = os.pipe()
+if os.fork():
+    os.read(told, 1)
+    os._exit(0)
+print([number for number in map(int, os.listdir("/proc/self/fd")) if is_socket(number)], flush=True)
+if used:
+    print(list(adds.add.call(2).get(timeout=30).values()), flush=True)
+os.write(tells, b"1")
+while os.getppid() == program:
+    time.sleep(0.001)
+for _ in range(2):
+    try:
+        adds.add.call(2).get(timeout=20)
+    except ActorCrashError as error:
+        print(error.failure.message, flush=True)
+own = this_host().spawn_procs(per_host={"gpus": 1}).spawn("own", Adds)
+print(own.add.call_one(3).get(timeout=30), flush=True)
+"""
+
+
 def run(tmp_path: Path, body: str) -> str:
     script = tmp_path / "program.py"
     script.write_text(HEAD + body, encoding="utf-8")
@@ -36,7 +67,7 @@ def run(tmp_path: Path, body: str) -> str:
         env={"PYTHONPATH": str(ROOT / "runtime"), "PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
     return done.stdout
 
 
@@ -70,6 +101,15 @@ print(inside.add.call_one(2).get(timeout=30))
     refused = ["StoppedError this process is a fork of one that uses monar"] * 2
     expected = ["[2, 2]", "2", "[3, 3]", "7", *refused, "8", "0", "[6, 6] [4, 4]", "3"]
     assert told.splitlines() == expected
+
+
+@pytest.mark.promise("F05")
+@pytest.mark.parametrize("used", [False, True])
+def test_a_fork_that_outlives_its_program_is_told_so_and_holds_none_of_its_links(tmp_path, used):
+    told = run(tmp_path, f"used = {used}" + _OUTLIVES)
+    lost = "the program that this process was forked from has ended, and it with that"
+    before = ["[3, 3]"] if used else []
+    assert told.splitlines() == ["[2, 2]", "[]", *before, lost, lost, "4"]
 
 
 @pytest.mark.promise("F05")
