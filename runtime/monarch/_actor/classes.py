@@ -234,7 +234,7 @@ def _of(*names: str) -> Callable[[_Walk, Any], None]:
 _STEADY = frozenset(
     {
         *(("logging", "Logger"), ("logging", "RootLogger"), ("re", "Pattern")),
-        *(("builtins", "object"), ("pathlib", "PosixPath"), ("enum", "nonmember")),
+        *(("builtins", "object"), ("pathlib", "PosixPath"), ("_collections", "_tuplegetter")),
     }
 )
 _STEPS: dict[type, Callable[[_Walk, Any], None]] = {

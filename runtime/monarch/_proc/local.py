@@ -37,6 +37,7 @@ __all__ = [
     "spawn",
     "spawner",
     "stop",
+    "told",
 ]
 
 _BY_VALUE = "monarch._actor.by_value"
@@ -135,6 +136,11 @@ def kill(procs: Iterable[int], *, expected: bool = True) -> None:
     hosts.kill(wanted, expected=expected)
     if _spawner is not None:
         _spawner.kill(wanted, expected=expected)
+
+
+def told(proc: int) -> bool:
+    """Whether a process that this one started here was told to end; its end may not be reported."""
+    return _spawner is not None and _spawner.told(proc)
 
 
 def held_up(proc: int) -> bool:

@@ -102,6 +102,10 @@ class Spawner:
         """Whether a process was asked for and its end has not been reported."""
         return proc in self._live
 
+    def told(self, proc: int) -> bool:
+        """Whether a process was told to end, and its end has not been reported."""
+        return proc in self._told
+
     def live(self) -> list[int]:
         """Processes asked for whose end has not been reported."""
         return list(self._live)
@@ -235,6 +239,7 @@ class Spawner:
         with self._lock:
             messages, zygote = self._messages, self._zygote
             self._messages, self._zygote = None, 0
+            self._told.update(self._live)
             self._live.clear()
             self._pids.clear()
             self._expected.clear()

@@ -245,7 +245,8 @@ class Lost:
             self._close(dead.proc, unknown(dead.proc, None))
             return
         placement, rank = place
-        if dead.expected or placement.stopped or getattr(dead.exit, "expected", False):
+        told = dead.expected or local.told(dead.proc) or getattr(dead.exit, "expected", False)
+        if told or placement.stopped:
             text = placement.stopped or "it was told to end"
             error = f"rank {rank} of mesh {placement.name!r} was stopped: {text}"
             self._close(dead.proc, SupervisionError(error, None, (rank,)))

@@ -66,6 +66,9 @@ ENDS = {
     "threads that call actors elsewhere": _CALLERS.format("f = a.echo.call_one(1).get()"),
     "threads that wait for actors elsewhere": _CALLERS.format("f = a.sleep.call_one().get()"),
     "threads with loops": _CALLERS.format("asyncio.run(forever())"),
+    "a constructor runs elsewhere": "from monarch.actor import this_host\n"
+    "class Slow(Actor):\n    def __init__(self): time.sleep(60)\n"
+    "this_host().spawn_procs().spawn('slow', Slow); print(1)",
     "shut down twice": "print(spawn(Plain).echo.call_one(1).get()); "
     "shutdown_context().get(); shutdown_context().get()",
     "nothing but made": "process(); print(1)",
