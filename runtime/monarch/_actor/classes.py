@@ -32,7 +32,7 @@ from monarch._actor.pickling import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
 __all__ = ["goes_by_value", "keep", "restore"]
@@ -158,7 +158,7 @@ class _Walk:
         """A class that goes by value."""
         self._seen.add(id(cls))
         self.each((type(cls), *cls.__bases__))
-        members = cls.__dict__
+        members: Mapping[str, Any] = cls.__dict__
         if "_abc_impl" in members:
             registered = sys.modules["abc"]._get_dump(cls)[0]
             self.parts += sorted(registered, key=id)
