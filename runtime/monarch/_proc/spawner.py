@@ -74,9 +74,7 @@ class Spawner:
         self._together: list[list[int]] = []  # what was asked for at once
         self._pids: dict[int, int] = {}
         self._limits: dict[int, float] = {}
-        self._expected: dict[
-            int, float
-        ] = {}  # since when; the zygote may hear it late
+        self._expected: dict[int, float] = {}  # since when; the zygote may hear it late
         self._boards = Boards()
         self.quiet = False  # at the program's end nobody asked for what is left to be named
         os.register_at_fork(after_in_child=self._forget)
@@ -104,7 +102,7 @@ class Spawner:
 
     def told(self, proc: int) -> bool:
         """Whether a process was told to end, and its end has not been reported."""
-        return proc in self._told
+        return proc in self._expected
 
     def live(self) -> list[int]:
         """Processes asked for whose end has not been reported."""
@@ -239,10 +237,9 @@ class Spawner:
         with self._lock:
             messages, zygote = self._messages, self._zygote
             self._messages, self._zygote = None, 0
-            self._told.update(self._live)
+            self._expect(self._live)
             self._live.clear()
             self._pids.clear()
-            self._expected.clear()
             self._boards.close()
         if messages is None:
             return

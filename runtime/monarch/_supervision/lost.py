@@ -245,8 +245,8 @@ class Lost:
             self._close(dead.proc, unknown(dead.proc, None))
             return
         placement, rank = place
-        told = dead.expected or local.told(dead.proc) or getattr(dead.exit, "expected", False)
-        if told or placement.stopped:
+        told = local.told(dead.proc) if dead.exit is None else getattr(dead.exit, "expected", False)
+        if dead.expected or told or placement.stopped:
             text = placement.stopped or "it was told to end"
             error = f"rank {rank} of mesh {placement.name!r} was stopped: {text}"
             self._close(dead.proc, SupervisionError(error, None, (rank,)))
