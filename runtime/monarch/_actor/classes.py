@@ -121,7 +121,7 @@ def _parts(cls: type) -> list[Any] | None:
     walk = _Walk()
     try:
         walk.class_(cls)
-    except (_Unsure, AttributeError, RuntimeError, RecursionError):
+    except Exception:  # noqa: BLE001 - classes may do anything when they are looked at
         return None
     return walk.parts
 
