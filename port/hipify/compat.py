@@ -61,7 +61,7 @@ def find(name: str, mapping: Mapping) -> Piece | None:
     base = naming.base_name(name)
     if base != name and mapping.is_public_name_of(name, base):
         name = base
-    written = _written().get(name)
+    written = by_hand().get(name)
     if written is not None and _in_force(written, mapping.release):
         needs = tuple(written.get("needs", ()))
         target, text = (
@@ -84,7 +84,7 @@ def find(name: str, mapping: Mapping) -> Piece | None:
 
 
 @cache
-def _written() -> Dict[str, Dict[str, Any]]:
+def by_hand() -> Dict[str, Dict[str, Any]]:
     text = resources.files("port.hipify").joinpath("data", "compat.toml").read_text("utf-8")
     return tomllib.loads(text)
 
@@ -204,7 +204,7 @@ def _needs(spellings: Iterable[str], mapping: Mapping) -> tuple[str, ...]:
 
 
 def _is_own_type(name: str) -> bool:
-    return naming.base_name(name) in _OWN or name in _written()
+    return naming.base_name(name) in _OWN or name in by_hand()
 
 
 def _translated(spelling: str, mapping: Mapping) -> str | None:

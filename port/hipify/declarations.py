@@ -49,14 +49,16 @@ def gather(unit: Unit, known: Table) -> Facts:
     used: set[bytes] = set()
     enumerations: set[str] = set()
     macros = {macro.token for macro in unit.macros}
+    kinds = known.kinds
     for name, places in unit.names.items():
-        looks = LOOKS_LIKE_CUDA.fullmatch(name)
-        text = name.decode("utf-8", "replace")
-        if not looks and text not in known:
+        kind = kinds.get(name)
+        if kind is None and not LOOKS_LIKE_CUDA.fullmatch(name):
             continue
         used.add(name)
-        if known.kind(text) in ("enum", "type") and known.enumeration(text) is not None:
-            enumerations.add(text)
+        if kind in ("enum", "type"):
+            text = name.decode()
+            if known.enumeration(text) is not None:
+                enumerations.add(text)
         for index in places:
             if index in macros:
                 declared.add(name)

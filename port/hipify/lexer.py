@@ -5,9 +5,10 @@ splice cuts keeps its physical range. Whatever matches nothing else is a one-byt
 every input has tokens, and what is not closed ends where a compiler ends it: a comment or raw
 string at the end of the file, a plain literal at its line.
 
-One compiled expression finds the plain forms; the rare ones (escapes, splices, raw strings) are
-measured by `_special`. No expression here repeats a group without a bound: the matcher keeps a
-state for each repetition, which a hostile line of 10 MB would turn into gigabytes.
+One compiled expression finds the plain forms; the rare ones (directives, splices, raw strings) are
+measured by `_special`. No expression here repeats a group without a bound unless possessively: the
+matcher keeps a state for each repetition it may take back, which a hostile line of 10 MB would turn
+into gigabytes.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple, overload
 
-IDENT, NUMBER, STRING, RAW, CHAR, PUNCT, HEADER = range(1, 8)
+IDENT, PUNCT, NUMBER, STRING, CHAR, RAW, HEADER = range(1, 8)
 """Token kinds. RAW is a raw string literal, HEADER the name in `#include <…>` or `"…"`."""
 
 UTF8_BOM = b"\xef\xbb\xbf"
 
-_GAP, _SPECIAL = 0, 9
+_SPECIAL = RAW  # in the main expression, which matches no raw string
 
 _WORD = rb"[A-Za-z0-9_$\x80-\xff]"
 _PLAIN_NAME = (
@@ -33,19 +34,21 @@ _PLAIN_PUNCT = (
     rb"|[-+*&|^<>=!:]|%(?!:)|\.\.\.|\.(?![0-9])|/(?![/*\\])"
 )
 _PLAIN_NUMBER = rb"\.?[0-9][A-Za-z0-9_.$\x80-\xff]*(?<![eEpP])(?![A-Za-z0-9_.$\x80-\xff'\\])"
-_GROUPS: tuple[tuple[int, bytes], ...] = (
-    (IDENT, _PLAIN_NAME),
-    (PUNCT, _PLAIN_PUNCT),
-    (NUMBER, _PLAIN_NUMBER),
-    (_GAP, rb"//[^\\\n]*(?![^\n])"),
-    (STRING, rb'(?:u8|[uUL])?"[^"\\\n]*"'),
-    (CHAR, rb"(?:u8|[uUL])?'[^'\\\n]*'"),
-    (_SPECIAL, rb"[^ \t\r\n\v\f]"),
+_ESCAPE = rb"\\[^\n \t\r\\]|\\\\(?![ \t\r\n])"
+_LITERAL = rb"(?:u8|[uUL])?%b[^%b\\\n]*+(?:(?:%b)[^%b\\\n]*+)*+%b"
+# In the order of the kinds, so that the number of a group is the kind of token it matches.
+_GROUPS = (
+    _PLAIN_NAME,
+    _PLAIN_PUNCT,
+    _PLAIN_NUMBER,
+    _LITERAL % (b'"', b'"', _ESCAPE, b'"', b'"'),
+    _LITERAL % (b"'", b"'", _ESCAPE, b"'", b"'"),
+    rb"[^ \t\r\n\v\f]",
 )
-_TOKEN = re.compile(
-    rb"[ \t\r\n\v\f]*(?:" + rb"|".join(rb"(%b)" % text for _, text in _GROUPS) + rb")"
-)
-_KIND = (0, *(kind for kind, _ in _GROUPS))
+_SPACE = rb"[ \t\r\n\v\f]*+"
+_COMMENT = rb"(?://[^\\\n]*+(?![^\n])|/\*[^*]*+(?:\*(?![/\\])[^*]*+)*+\*/)"
+_GAP = _SPACE + rb"(?:" + _COMMENT + _SPACE + rb")*+"
+_TOKEN = re.compile(_GAP + rb"(?:" + rb"|".join(rb"(%b)" % group for group in _GROUPS) + rb"|\Z)")
 
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
 _SPLICES = re.compile(rb"(?:\\[ \t]*\r?\n){0,64}")
@@ -106,23 +109,19 @@ class Tokens(Sequence[Token]):
 def lex(data: bytes) -> Tokens:
     """Split `data` into tokens; never fails, in time linear in the size."""
     tokens = Tokens()
-    add_kind = tokens.kinds.append
-    add_start = tokens.starts.append
-    add_end = tokens.ends.append
-    kind_of = _KIND
+    add_kind, add_start, add_end = tokens.kinds.append, tokens.starts.append, tokens.ends.append
     find_all = _TOKEN.finditer
     position = len(UTF8_BOM) if data.startswith(UTF8_BOM) else 0
     while position >= 0:
         restart = -1
         for match in find_all(data, position):
-            group = match.lastindex or 0
-            kind = kind_of[group]
-            if kind == _GAP:
-                continue
-            if kind == _SPECIAL:
-                restart = _special(data, match.start(group), tokens)
+            kind = match.lastindex
+            if kind is None:
                 break
-            start, end = match.span(group)
+            start, end = match.span(kind)
+            if kind == _SPECIAL:
+                restart = _special(data, start, tokens)
+                break
             add_kind(kind)
             add_start(start)
             add_end(end)

@@ -128,8 +128,15 @@ class Mapping:
     def lookup(self, name: str) -> Entry | None:
         """What becomes of the identifier `name`; None where it is no name of CUDA's."""
         if name not in self._names:
-            self._names[name] = self._carried(name) or self.renamed(name)
+            known = name in self._vocabulary or "_v" in name or "_pt" in name
+            self._names[name] = (self._carried(name) or self.renamed(name)) if known else None
         return self._names[name]
+
+    @cached_property
+    def _vocabulary(self) -> frozenset[str]:
+        """All names that this map has something for, but for further versions of one."""
+        names = (self.cuda, self.overrides, _exceptions()["names"], compat.by_hand())
+        return frozenset(name for each in names for name in each)
 
     def target_of(self, name: str) -> str | None:
         """The HIP name of a CUDA name, whatever the compat header has for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -78,15 +79,28 @@ def directives(source: Source) -> tuple[Directive, ...]:
     for first in tokens.hashes:
         if first < done or not _begins_line(source, first):
             continue
-        last = first + 1
-        while last < len(tokens) and not _breaks_line(
-            data, tokens.ends[last - 1], tokens.starts[last]
-        ):
-            last += 1
-        done = last
+        last = done = _line_end(data, tokens, first)
         has_name = last > first + 1 and tokens.kinds[first + 1] == IDENT
         found.append(Directive(source.text(first + 1) if has_name else b"", first, last))
     return tuple(found)
+
+
+def _line_end(data: bytes, tokens: lexer.Tokens, first: int) -> int:
+    """The index after the last token of the logical line in which token `first` is."""
+    starts, ends = tokens.starts, tokens.ends
+    last = first + 1
+    while last < len(starts):
+        newline = data.find(b"\n", ends[last - 1])
+        if newline < 0:
+            return len(starts)
+        # All that ends before the next line end is of this line, and what it lies in as well.
+        last = bisect_left(ends, newline + 1, last)
+        if last == len(starts):
+            break
+        if starts[last] > newline and _breaks_line(data, ends[last - 1], starts[last]):
+            break
+        last += 1
+    return last
 
 
 def _begins_line(source: Source, index: int) -> bool:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from port.hipify.lexer import IDENT, PUNCT, STRING
+from port.hipify.lexer import IDENT, STRING
 
 if TYPE_CHECKING:
     from port.hipify.preprocess import Directive
     from port.hipify.source import Source
 
+_BRACES = re.compile(rb"[{};]")
 _CLASS_KEYS = frozenset({b"class", b"struct", b"union"})
 _TYPE_OF = frozenset({b"decltype", b"typeof", b"__typeof__", b"__typeof"})
 _TAIL_WORDS = frozenset(
@@ -19,8 +20,7 @@ _TAIL_WORDS = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """`kind` is file, namespace, class, enum, function or block.
 
     `name`: of a namespace (its last component) or class, empty where it has none. `owner`: the
@@ -66,18 +66,16 @@ class Scopes:
         return self._scopes[bisect_right(self._starts, index) - 1]
 
     def _walk(self, directives: tuple[Directive, ...]) -> None:
-        source = self._source
-        tokens, data = source.tokens, source.data
+        marks = self._source.marks
         stack = [self._scopes[0]]
         saved: list[list[Scope]] = []
         head = 0
         begin = 0
         for directive in (*directives, None):
-            end = directive.first if directive else len(tokens)
-            for index in range(begin, end):
-                if tokens.kinds[index] != PUNCT:
-                    continue
-                byte = data[tokens.starts[index]]
+            end = directive.first if directive else len(marks)
+            for match in _BRACES.finditer(marks, begin, end):
+                index = match.start()
+                byte = marks[index]
                 if byte == 0x7B:
                     stack.append(self._open(head, index, stack[-1]))
                     self._enter(self._scope_start(head, index, stack[-1]), stack[-1])
@@ -87,7 +85,7 @@ class Scopes:
                         stack.pop()
                     self._enter(index + 1, stack[-1])
                     head = index + 1
-                elif byte == 0x3B:
+                else:
                     head = index + 1
             if directive is None:
                 break
@@ -116,14 +114,15 @@ class Scopes:
     def _scope_start(self, head: int, brace: int, scope: Scope) -> int:
         if scope.kind != "function":
             return brace + 1
-        return next((i for i in range(head, brace) if self._source.text(i) == b"("), brace) + 1
+        place = self._source.marks.find(b"(", head, brace)
+        return (brace if place < 0 else place) + 1
 
     def _open(self, head: int, brace: int, parent: Scope) -> Scope:
         """The scope that the `{` at `brace` opens; the tokens from `head` lead up to it."""
         source = self._source
         # A head of a thousand tokens is data, not a declaration.
         head = max(head, brace - 1000)
-        words = [source.text(i) for i in range(head, brace)]
+        words = source.texts[head:brace]
         if b"namespace" in words[:3]:
             name = words[-1] if words[-1] != b"namespace" else b""
             return Scope("namespace", name, parent=parent)
@@ -140,7 +139,9 @@ class Scopes:
 
     def _class_name(self, head: int, words: list[bytes]) -> bytes | None:
         """The name of the class whose head this is, empty for one without; None if it is none."""
-        place = next((i for i, word in enumerate(words) if word in _CLASS_KEYS), -1)
+        if _CLASS_KEYS.isdisjoint(words):
+            return None
+        place = next(i for i, word in enumerate(words) if word in _CLASS_KEYS)
         if place >= 0 and words[:1] == [b"template"]:
             close = _skip(words, 1)
             place = next((i for i in range(close, len(words)) if words[i] in _CLASS_KEYS), -1)

@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from array import array
 from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, overload
 
 from port.hipify import lexer, python_lexer
-from port.hipify.lexer import IDENT, PUNCT
+from port.hipify.lexer import IDENT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _SPLICE = re.compile(rb"\\[ \t]*\r?\n")
-_OPENERS = b"([{"
+_MARKS = {bytes([byte]): byte for byte in b"()[]{};,"}
+_BRACKETS = re.compile(rb"[()\[\]{}]")
 _CLOSER_OF = {0x28: 0x29, 0x5B: 0x5D, 0x7B: 0x7D}
+_BRACE = 0x7D
+_LARGE = 200_000  # tokens
 _NOTHING: Sequence[int] = array("I")
 
 
@@ -25,6 +30,32 @@ class Position(NamedTuple):
 
     line: int
     column: int
+
+
+class _Texts(Sequence[bytes]):
+    """Texts made when asked for: kept, they take ten times the room of a large file."""
+
+    __slots__ = ("_data", "_tokens")
+
+    def __init__(self, data: bytes, tokens: lexer.Tokens) -> None:
+        self._data = data
+        self._tokens = tokens
+
+    def __len__(self) -> int:
+        return len(self._tokens)
+
+    @overload
+    def __getitem__(self, index: int) -> bytes: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[bytes]: ...
+    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
+        if isinstance(index, slice):
+            return [self[each] for each in range(*index.indices(len(self)))]
+        tokens = self._tokens
+        text = self._data[tokens.starts[index] : tokens.ends[index]]
+        if b"\n" in text and tokens.kinds[index] != lexer.RAW:
+            return _SPLICE.sub(b"", text)
+        return text
 
 
 class Source:
@@ -54,22 +85,44 @@ class Source:
         """
         self.__dict__.clear()
 
+    @cached_property
+    def texts(self) -> Sequence[bytes]:
+        """The spelling of each token, with line splices taken out of all but raw strings."""
+        data, tokens = self.data, self.tokens
+        if len(tokens) > _LARGE:
+            return _Texts(data, tokens)
+        starts, ends = tokens.starts, tokens.ends
+        found = [data[start:end] for start, end in zip(starts, ends, strict=True)]
+        for splice in _SPLICE.finditer(data):
+            index = bisect_right(starts, splice.start()) - 1
+            inside = index >= 0 and splice.start() < ends[index]
+            if inside and tokens.kinds[index] != lexer.RAW:
+                found[index] = _SPLICE.sub(b"", found[index])
+        return found
+
+    @cached_property
+    def marks(self) -> bytes:
+        """A byte a token: that of a bracket, semicolon or comma, 0 for all others."""
+        mark = _MARKS.get
+        return bytes(mark(text, 0) for text in self.texts)
+
     def text(self, index: int) -> bytes:
         """The spelling of token `index` with line splices taken out; empty past either end."""
-        tokens = self.tokens
         if index < 0:
             return b""
         try:
-            text = self.data[tokens.starts[index] : tokens.ends[index]]
+            return self.texts[index]
         except IndexError:
             return b""
-        return (
-            _SPLICE.sub(b"", text) if b"\n" in text and tokens.kinds[index] != lexer.RAW else text
-        )
 
     def kind(self, index: int) -> int:
         """The kind of token `index`; 0 past either end."""
-        return self.tokens.kinds[index] if 0 <= index < len(self.tokens.kinds) else 0
+        if index < 0:
+            return 0
+        try:
+            return self.tokens.kinds[index]
+        except IndexError:
+            return 0
 
     def slice(self, first: int, last: int) -> bytes:
         """The bytes from the start of token `first` to the end of token `last - 1`, as they are."""
@@ -80,23 +133,13 @@ class Source:
     @cached_property
     def names(self) -> Mapping[bytes, Sequence[int]]:
         """Token indexes of each identifier, in order."""
-        # Most names are there once: a tuple takes half of an array's room.
-        found: dict[bytes, tuple[int] | array[int]] = {}
-        tokens, data = self.tokens, self.data
-        starts, ends = tokens.starts, tokens.ends
-        for index, kind in enumerate(tokens.kinds):
+        found: defaultdict[bytes, array[int]] = defaultdict(lambda: array("I"))
+        texts = self.texts
+        for index, kind in enumerate(self.tokens.kinds):
             if kind == IDENT:
-                text = data[starts[index] : ends[index]]
-                if b"\n" in text:
-                    text = _SPLICE.sub(b"", text)
-                places = found.get(text)
-                if places is None:
-                    found[text] = (index,)
-                elif isinstance(places, tuple):
-                    found[text] = array("I", (*places, index))
-                else:
-                    places.append(index)
-        return found
+                found[texts[index]].append(index)
+        # Most names are there once: a tuple takes half of an array's room.
+        return {name: places if len(places) > 1 else (places[0],) for name, places in found.items()}
 
     def find(self, name: bytes) -> Sequence[int]:
         """Token indexes of identifier `name`."""
@@ -121,32 +164,39 @@ class Source:
         return len(self._lines)
 
     @cached_property
+    def brackets(self) -> array[int]:
+        """Indexes of all brackets, in order."""
+        return array("I", map(re.Match.start, _BRACKETS.finditer(self.marks)))
+
+    @cached_property
     def _partners(self) -> array[int]:
         """By token, one more than the index of the matching bracket; 0 for what matches nothing."""
-        tokens, data = self.tokens, self.data
-        starts, ends = tokens.starts, tokens.ends
-        partners = array("I", bytes(4 * len(tokens)))
+        marks = self.marks
+        partners = array("I", bytes(4 * len(marks)))
         open_ones: list[tuple[int, int]] = []
-        for index, kind in enumerate(tokens.kinds):
-            if kind != PUNCT or ends[index] - starts[index] != 1:
-                continue
-            byte = data[starts[index]]
-            if byte in _OPENERS:
+        for index in self.brackets:
+            byte = marks[index]
+            if byte in _CLOSER_OF:
                 open_ones.append((index, _CLOSER_OF[byte]))
-            elif byte in b")]}":
-                if byte == 0x7D:
-                    # A brace outranks what is left open inside it: `#if` arms often leave that.
-                    while open_ones and open_ones[-1][1] != byte:
-                        open_ones.pop()
-                if open_ones and open_ones[-1][1] == byte:
-                    opener = open_ones.pop()[0]
-                    partners[opener] = index + 1
-                    partners[index] = opener + 1
+                continue
+            if byte == _BRACE:
+                # A brace outranks what is left open inside it: `#if` arms often leave that.
+                while open_ones and open_ones[-1][1] != byte:
+                    open_ones.pop()
+            if open_ones and open_ones[-1][1] == byte:
+                opener = open_ones.pop()[0]
+                partners[opener] = index + 1
+                partners[index] = opener + 1
         return partners
 
     def partner(self, index: int) -> int | None:
         """The index of the bracket that matches bracket token `index`, if there is one."""
-        found = self._partners[index] if 0 <= index < len(self.tokens) else 0
+        if index < 0:
+            return None
+        try:
+            found = self._partners[index]
+        except IndexError:
+            return None
         return found - 1 if found else None
 
     def calls(self, name: bytes) -> Iterator[tuple[int, int]]:

@@ -64,6 +64,7 @@ class Table:
 
     def __init__(self, meta: Mapping[str, Any], lines: Mapping[str, str]) -> None:
         self._lines = lines
+        self._declared: dict[str, Declaration] = {}
         self._all_headers: Sequence[str] = meta["headers"]
         self.headers = frozenset(self._all_headers[: meta["listed"]])
         self.sources: Sequence[Mapping[str, Any]] = meta["sources"]
@@ -98,6 +99,8 @@ class Table:
 
     def get(self, name: str) -> Declaration | None:
         """The declaration of `name`, or None."""
+        if name in self._declared:
+            return self._declared[name]
         line = self._lines.get(name)
         if line is None:
             return None
@@ -105,7 +108,14 @@ class Table:
         place = self._all_headers[int(header)]
         taken = _split(parameters) if kind in "fm" else None
         lists = tuple(_split(each) or () for each in older.split("|")) if older else ()
-        return Declaration(name, _KINDS[kind], place, value, result, taken, lists)
+        made = Declaration(name, _KINDS[kind], place, value, result, taken, lists)
+        self._declared[name] = made
+        return made
+
+    @cached_property
+    def kinds(self) -> Mapping[bytes, str]:
+        """Kinds by name as in a source."""
+        return {name.encode(): _KINDS[line[0]] for name, line in self._lines.items()}
 
     def kind(self, name: str) -> str | None:
         """The kind of `name`, without reading the rest of its declaration."""

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from port.hipify import preprocess
 from port.hipify.findings import Finding, Severity
-from port.hipify.lexer import PUNCT
 from port.hipify.rewrite import Edit
 from port.hipify.scopes import Scopes
 from port.hipify.source import Source
 
 if TYPE_CHECKING:
     from port.hipify.preprocess import Branch, Directive, Include, Macro
+
+_BREAKS = re.compile(rb"[;{}(]")
 
 KERNEL_SUFFIXES = (".cu", ".cuh", ".cu.in", ".cuh.in", ".cu.h")
 """What nvcc compiles, or includes, as CUDA."""
@@ -66,9 +68,7 @@ class Unit(Source):
 
     @cached_property
     def _breaks(self) -> list[int]:
-        data, tokens = self.data, self.tokens
-        kinds, starts = tokens.kinds, tokens.starts
-        return [i for i in range(len(tokens)) if kinds[i] == PUNCT and data[starts[i]] in b";{}("]
+        return [match.start() for match in _BREAKS.finditer(self.marks)]
 
     def statement_start(self, index: int) -> int:
         """The first token after the last `;`, `{`, `}` or `(` before token `index`."""

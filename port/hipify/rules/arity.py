@@ -27,10 +27,11 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     HIP's C++ declarations give some last parameters a default, so fewer arguments count only where
     CUDA's own prototypes take that number and HIP's take at least two more, or in C.
     """
+    kinds = context.cuda.kinds
     for name in unit.names:
-        text = name.decode("latin-1")
-        if not text.startswith("cu") or context.cuda.kind(text) != "function":
+        if not name.startswith(b"cu") or kinds.get(name) != "function":
             continue
+        text = name.decode()
         entry = context.mapping.lookup(text)
         if entry is None or not entry.target or entry.how not in _RENAMES:
             continue

@@ -32,11 +32,11 @@ _REACH = 6
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     """Report compared, passed and cast numbers whose meaning changes."""
     enums = _Enums(context, unit)
+    kinds = context.cuda.kinds
     for name in unit.names:
-        text = name.decode("latin-1")
-        kind = context.cuda.kind(text)
+        kind = kinds.get(name)
         if kind == "enumerator":
-            if enums.differs(text):
+            if enums.differs(name.decode()):
                 yield from _compared(unit, enums, name)
         elif kind in ("enum", "type", "struct"):
             yield from _cast(unit, enums, name)
@@ -55,7 +55,7 @@ class _Enums:
 
     def integer(self, index: int) -> int | None:
         """The value of the number at token `index`, or of a constant that is not CUDA's."""
-        if self.unit.text(index).decode("latin-1") in self._context.cuda:
+        if self.unit.text(index) in self._context.cuda.kinds:
             return None
         return self._integers.at(index)
 

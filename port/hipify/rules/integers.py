@@ -21,6 +21,7 @@ class Integers:
     def __init__(self, unit: Unit, others: Mapping[bytes, int]) -> None:
         self._unit = unit
         self._others = others
+        self._known: dict[bytes, int | None] = {}
 
     def at(self, index: int) -> int | None:
         """The value of the literal or constant at token `index`; None where it is neither."""
@@ -29,7 +30,10 @@ class Integers:
             return integer(unit.text(index))
         if unit.kind(index) != IDENT or unit.text(index + 1) in (b"(", b"[", b".", b"->", b"::"):
             return None
-        return self._named(unit.text(index))
+        name = unit.text(index)
+        if name not in self._known:
+            self._known[name] = self._named(name)
+        return self._known[name]
 
     def _named(self, name: bytes) -> int | None:
         own = self._own.get(name)

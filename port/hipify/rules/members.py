@@ -28,7 +28,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     structs = {
         name: members
         for name in unit.names
-        if context.cuda.kind(name.decode("latin-1")) in ("struct", "type")
+        if context.cuda.kinds.get(name) in ("struct", "type")
         and (members := context.cuda.members(name.decode("latin-1")))
         and _lacking(context, name.decode("latin-1"), members)
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 from port.hipify.lexer import IDENT
@@ -19,6 +20,8 @@ RULES = {"merged-names": "Two CUDA names that have to differ become one HIP name
 
 _RECORDS = frozenset((b"struct", b"class", b"union", b"enum"))
 _LONGEST_SIGNATURE = 80
+_CLOSING = b")]}"
+_BRACE = ord("{")
 
 
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
@@ -73,11 +76,8 @@ def _lists(unit: Unit, context: Context) -> Iterator[Finding]:
 
 def _signatures(unit: Unit, context: Context) -> Iterator[Finding]:
     """Functions and specialisations that differ only by types that become one."""
-    types = {
-        name
-        for name in unit.names
-        if context.cuda.kind(name.decode("latin-1")) in ("type", "struct", "enum")
-    }
+    kinds = context.cuda.kinds
+    types = {name for name in unit.names if kinds.get(name) in ("type", "struct", "enum")}
     if len(types) < 2:
         return
     seen: dict[tuple[bytes, ...], tuple[bytes, ...]] = {}
@@ -116,14 +116,16 @@ def _renamed(context: Context, text: bytes) -> bytes:
 
 def _enclosing_brace(unit: Unit, index: int) -> int:
     """The opening brace that `index` stands in, as a number; -1 at the top of the file."""
-    at = index
-    while at > 0:
-        at -= 1
-        text = unit.text(at)
-        if text in (b")", b"}", b"]"):
-            at = min(unit.partner(at) or 0, at)
-        elif text == b"{":
+    brackets, marks = unit.brackets, unit.marks
+    slot = bisect_left(brackets, index) - 1
+    while slot >= 0:
+        at = brackets[slot]
+        if marks[at] in _CLOSING:
+            slot = bisect_left(brackets, min(unit.partner(at) or 0, at)) - 1
+        elif marks[at] == _BRACE:
             return at
+        else:
+            slot -= 1
     return -1
 
 
