@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from port.hipify.lexer import IDENT, STRING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from port.hipify.preprocess import Directive
     from port.hipify.source import Source
 
@@ -137,7 +139,7 @@ class Scopes:
             return Scope("block", parent=parent)
         return Scope("function", owner=_owner(words), parent=parent)
 
-    def _class_name(self, head: int, words: list[bytes]) -> bytes | None:
+    def _class_name(self, head: int, words: Sequence[bytes]) -> bytes | None:
         """The name of the class whose head this is, empty for one without; None if it is none."""
         if _CLASS_KEYS.isdisjoint(words):
             return None
@@ -168,7 +170,7 @@ class Scopes:
         return name
 
 
-def _skip(words: list[bytes], opener: int) -> int:
+def _skip(words: Sequence[bytes], opener: int) -> int:
     """The index after the bracket group at `opener`."""
     depth = 0
     for index in range(opener, len(words)):
@@ -179,7 +181,7 @@ def _skip(words: list[bytes], opener: int) -> int:
     return len(words)
 
 
-def _has_parameters(words: list[bytes]) -> bool:
+def _has_parameters(words: Sequence[bytes]) -> bool:
     """Whether the head is a function's: a bracket group, no type's, with no `=` outside of it."""
     depth = 0
     found = False
@@ -193,7 +195,7 @@ def _has_parameters(words: list[bytes]) -> bool:
     return found
 
 
-def _enum_name(words: list[bytes]) -> bytes:
+def _enum_name(words: Sequence[bytes]) -> bytes:
     place = words.index(b"enum") + 1
     while place < len(words) and words[place] in _CLASS_KEYS:
         place += 1
@@ -201,7 +203,7 @@ def _enum_name(words: list[bytes]) -> bytes:
     return words[place] if scoped and place < len(words) else b""
 
 
-def _owner(words: list[bytes]) -> bytes:
+def _owner(words: Sequence[bytes]) -> bytes:
     """The class or namespace before a function's name: `Table` of `Table<T>::~Table(`."""
     place = words.index(b"(") - 2
     if place > 0 and words[place] == b"~":
