@@ -16,7 +16,7 @@ count = int(sys.argv[1])
 hosts = attached(*sys.argv[2:])
 procs = hosts.spawn_procs(per_host={"gpus": count})
 who = procs.spawn("who", Who)
-pids = list(who.pid.call().get(60).values())
+pids = list(who.pid.call().get(80).values())
 engine = process().engine
 until = time.monotonic() + 30
 while engine.wanted_edges():  # links between the agents
@@ -133,7 +133,8 @@ procs.stop().get(60)
 """,
         str(count),
         *_serve(rig),
-        variables={"DEAD": json.dumps(dead)},
+        # A busy machine takes its time to start 256 processes.
+        variables={"DEAD": json.dumps(dead), "MONARCH_MESSAGE_DELIVERY_TIMEOUT": "120s"},
     )
     ranks = [rank for rank in range(2 * count) if rank not in dead]
     assert told["first"] == [ranks, dead]
