@@ -34,9 +34,9 @@ class Guests:
     """Connections that came in and have not authenticated yet.
 
     There is room for `STRANGERS`. When it is full, who comes from where fewer of them are from
-    takes the place of the oldest from where most are; else somebody who has been there for `GRACE`
-    gives way, or the newcomer has to come again. So no host keeps another one out. Processes of
-    this host and user, by Unix sockets, wait in the system's queue instead.
+    takes the place of the oldest from where most are; else one that has said nothing for `GRACE`
+    gives way, or the newcomer waits in the system's queue or has to come again. So no host keeps
+    another one out.
 
     `roles` are those that a guest may have. `await_door(door)` watches a door where nobody knocks
     any more. `linked(peer, role)` is called once the engine has the link. When two processes dial
@@ -139,10 +139,17 @@ class Guests:
         return guest
 
     def _has_room(self, door: Door) -> bool:
-        """Whether to accept at a door; from other hosts always, lest they fill its queue."""
-        if door.address.kind != "unix" or len(self._guests) < STRANGERS:
+        """Whether to accept at a door.
+
+        By TCP also where nobody may give way, lest strangers fill the queue; not while those who
+        are there all come from one host and have said whom they are for, as when many start there.
+        """
+        if len(self._guests) < STRANGERS:
             return True
-        return self._who_gives_way("", time.monotonic()) is not None
+        if door.address.kind == "unix":
+            return self._who_gives_way("", time.monotonic()) is not None
+        guests = self._guests.values()
+        return any(one.mute for one in guests) or len({one.source for one in guests}) > 1
 
     def _who_gives_way(self, source: str, now: float) -> Guest | None:
         """Whose place one from `source` takes."""
@@ -150,10 +157,10 @@ class Guests:
         for guest in self._guests.values():
             shares[guest.source] = shares.get(guest.source, 0) + 1
         most = max(shares.values())
-        oldest = next(one for one in self._guests.values() if shares[one.source] == most)
-        if shares.get(source, 0) + 1 < most or oldest.end - handshake.SECONDS + GRACE <= now:
-            return oldest
-        return None
+        if shares.get(source, 0) + 1 < most:
+            return next(one for one in self._guests.values() if shares[one.source] == most)
+        began = now - GRACE + handshake.SECONDS
+        return next((one for one in self._guests.values() if one.mute and one.end <= began), None)
 
     def waits(self) -> Iterator[tuple[int, Guest]]:
         """The descriptors to read, each with its guest."""

@@ -90,6 +90,13 @@ class Guest:
         self.shaking = self.waits = False
         self.hosts: tuple[str, ...] = ()
 
+    @property
+    def mute(self) -> bool:
+        """Whether it has not even said whom it is for, or who it is."""
+        if self.route is not None:
+            return True
+        return not self.hosts and self.side is not None and not self.side.peer
+
 
 class Dial:
     """A link that is wanted.
