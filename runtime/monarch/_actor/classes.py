@@ -234,7 +234,8 @@ def _of(*names: str) -> Callable[[_Walk, Any], None]:
 _STEADY = frozenset(
     {
         *(("logging", "Logger"), ("logging", "RootLogger"), ("re", "Pattern")),
-        *(("builtins", "object"), ("pathlib", "PosixPath"), ("_collections", "_tuplegetter")),
+        *(("builtins", "object"), ("pathlib", "PosixPath")),
+        *(("_collections", "_tuplegetter"), ("collections", "_tuplegetter")),  # as Python 3.12 says
     }
 )
 _STEPS: dict[type, Callable[[_Walk, Any], None]] = {
