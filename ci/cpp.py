@@ -97,8 +97,10 @@ def test_arm64(session: nox.Session) -> None:
     # The emulator does not carry out every prctl. What bent machines do, which takes it minutes, is
     # a test of the simulator's checker.
     skipped = "--test-case-exclude=orphans of a subreaper*,a machine that is bent*"
+    # TLS needs an OpenSSL for that machine, which Debian has no cross package of.
+    apart = "--source-file-exclude=*tls_test.cpp"
     program = str(ARM64.folder / "core_tests")
-    session.run("qemu-aarch64", "-L", _ARM64_SYSTEM, program, skipped, external=True)
+    session.run("qemu-aarch64", "-L", _ARM64_SYSTEM, program, skipped, apart, external=True)
 
 
 def macos_command(python: str, source: Path) -> list[str]:
