@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from ci.rigs import disks
+
 _path = Path(__file__).resolve().parents[1] / "port/build/miniature.py"
 _spec = importlib.util.spec_from_file_location("miniature", _path)
 miniature = importlib.util.module_from_spec(_spec)
@@ -98,6 +100,30 @@ def test_a_wheel_that_the_verifier_refuses_does_not_reach_the_folder(tmp_path):
     assert done.returncode == 1
     assert "V13" in done.stdout
     assert [entry.name for entry in (tmp_path / "dist").iterdir()] == [".lock"]
+
+
+@pytest.mark.promise("F03")
+@pytest.mark.skipif(bool(disks.missing()), reason=disks.missing())
+@pytest.mark.parametrize("size", [4 << 10, 64 << 10])
+def test_a_full_disk_ends_the_build_and_leaves_no_wheel(tmp_path, size):
+    tree = miniature.tree(tmp_path / "tree")
+    output = tmp_path / "dist"
+    output.mkdir()
+    build = [sys.executable, "-m", "port.build", "wheel", "--platform", "cpu"]
+    listed = '"$@"; status=$?; ls -A "$0"; exit $status'
+    shell = ["sh", "-c", listed, str(output), *build, "--output", str(output)]
+    done = subprocess.run(
+        disks.command(output, size, shell),
+        cwd=tree,
+        env=miniature.environment("cpu", PYTHONPATH=str(tree)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode not in {0, -signal.SIGKILL}, done.stdout
+    assert "No space left on device" in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr.splitlines()[-1]
+    assert done.stdout.splitlines()[-1] == ".lock"
 
 
 @pytest.mark.promise("B10")
