@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.monarch.hosts.test_hosts import _EVERYWHERE
+from tests.monarch.hosts.test_hosts import EVERYWHERE
 
 _ASK = "import sys; from monarch._job.interface import reachable; print(reachable(*sys.argv[1:]))"
 
@@ -41,7 +41,7 @@ def test_others_are_told_the_interface_by_which_a_host_is_reached(hosts, listen)
     for host in rig.others:
         rig.serve(host, listen=listen)
     addresses = [f"tcp://{host.address}:26600" for host in rig.others]
-    told = rig.run(_EVERYWHERE, *addresses)
+    told = rig.run(EVERYWHERE, *addresses)
     assert told["far"] == told["pids"][3]
     assert told["inner_asked"] == told["inner"]
 
@@ -79,6 +79,6 @@ def test_hosts_without_ipv4_serve_and_call_each_other(hosts):
     for host in rig.others:
         _program, address = rig.serve(host, listen=f"tcp://[{host.address6}]:26600")
         addresses.append(address)
-    told = rig.run(_EVERYWHERE, *addresses)
+    told = rig.run(EVERYWHERE, *addresses)
     assert told["far"] == told["pids"][3]
     assert told["inner_asked"] == told["inner"]

@@ -43,8 +43,8 @@ def test_messages_survive_a_link_that_is_cut_all_the_time(hosts, encrypted, seed
         ],
     )
     assert cutter.stdout.readline() == "listens\n"
-    told = rig.run(_PROGRAM, address, "4000", variables=variables)
-    assert told == {"count": 4000, "in_order": True, "failures": 0}
+    told = rig.run(_PROGRAM, address, "12000", variables=variables)
+    assert told == {"count": 12_000, "in_order": True, "failures": 0}
     cutter.kill()
     cuts = cutter.communicate()[0].count("cut")
     assert cuts > 3, "it was not cut: the test shows nothing"
