@@ -89,7 +89,7 @@ class Dials:
     def drop(self, peer: int) -> None:
         """Give up dialling a process that is known to be gone."""
         for dial in [d for d in self._dials if d.peer == peer]:
-            self._fail(dial, LinkError("closed", f"proc {peer:016x} is gone"))
+            self._fail(dial, _lost(dial) if dial.address.off_host else _gone(peer))
 
     def wants(self, peer: int) -> bool:
         """Whether the peer is dialled, be it between two tries."""
@@ -247,8 +247,7 @@ class Dials:
             if channel.give(self._identity.engine, side.peer, session=far):
                 self._succeed(dial)
             else:
-                told = f"{dial.address} is a process that was lost to this one, and stays lost"
-                self._fail(dial, LinkError("closed", told))
+                self._fail(dial, _lost(dial))
 
     def _is_done(self, dial: Dial) -> bool:
         """Whether there is what is dialled for, by whosever doing."""
@@ -399,3 +398,12 @@ class Dials:
         close(dial)
         self._dials.remove(dial)
         self.end(dial, None)
+
+
+def _lost(dial: Dial) -> LinkError:
+    told = f"{dial.address} is a process that was lost to this one, and stays lost"
+    return LinkError("closed", told)
+
+
+def _gone(peer: int) -> LinkError:
+    return LinkError("closed", f"proc {peer:016x} is gone")
