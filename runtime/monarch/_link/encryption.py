@@ -27,7 +27,7 @@ _VALID = 7 * 24 * 3600  # seconds that one is good for
 _LABEL = b"monarch authority\0"
 _SETTINGS = ("tls_ca", "tls_certificate", "tls_key")
 
-_made: dict[tuple[str, ...], tuple[float, TlsContext]] = {}
+_made: dict[tuple[str, ...], tuple[float, Secret, TlsContext]] = {}
 _own = b""
 
 
@@ -50,9 +50,9 @@ def context(secret: Secret, hosts: Iterable[str]) -> TlsContext:
     """
     key = tuple(sorted(set(hosts)))
     found = _made.get(key)
-    if found is None or time.monotonic() - found[0] > _AGE:
-        found = _made[key] = (time.monotonic(), _make(secret, key))
-    return found[1]
+    if found is None or found[1] is not secret or time.monotonic() - found[0] > _AGE:
+        found = _made[key] = (time.monotonic(), secret, _make(secret, key))
+    return found[2]
 
 
 def _make(secret: Secret, hosts: tuple[str, ...]) -> TlsContext:

@@ -208,3 +208,12 @@ def test_a_process_that_was_handed_it_shows_it_in_neither_arguments_nor_environm
     assert out.startswith(held.mac(b"x").hex().encode())
     assert path.read_bytes() not in out
     assert path.read_bytes().hex().encode() not in out
+
+
+def test_what_a_process_shows_to_other_hosts_follows_its_secret():
+    from monarch._link import encryption  # noqa: PLC0415 - needs the build
+
+    one, other = (secret.Secret(key * 32, "the test") for key in (b"1", b"2"))
+    shown = encryption.context(one, ["10.0.0.1"])
+    assert encryption.context(one, ["10.0.0.1"]) is shown
+    assert encryption.context(other, ["10.0.0.1"]) is not shown
