@@ -36,11 +36,12 @@ class Recorder:
 
     def run(self) -> None:
         """Relay until the input ends."""
+        next_order = sys.stdin.readline
         while True:
             ready, _, _ = select.select([sys.stdin, self._listener, *self._other], [], [])
             for one in ready:
                 if one is sys.stdin:
-                    line = sys.stdin.readline()
+                    line = next_order()
                     if not line:
                         return
                     print(self._obey(*line.split()), flush=True)
