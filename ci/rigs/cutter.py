@@ -9,25 +9,25 @@ from __future__ import annotations
 
 import random
 import select
-import socket
-import struct
 import sys
 import time
+from typing import TYPE_CHECKING
 
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a reset in place of an orderly end
+from ci.rigs.relay import Relay
+
+if TYPE_CHECKING:
+    import socket
 
 
-class Cutter:
+class Cutter(Relay):
     """Relays from one address to another, and cuts every connection after a while."""
 
     def __init__(
         self, listen: tuple[str, int], to: tuple[str, int], seed: int, least: float, most: float
     ) -> None:
-        self._listener = socket.create_server(listen)
-        self._to = to
+        super().__init__(listen, to)
         self._random = random.Random(seed)  # noqa: S311 - for tests that can be repeated
         self._least, self._most = least, most
-        self._other: dict[socket.socket, socket.socket] = {}
         self._ends: dict[socket.socket, float] = {}
         self.cuts = 0
 
@@ -48,27 +48,11 @@ class Cutter:
         for sock in [one for one, end in self._ends.items() if end <= now]:
             self._cut(sock)
 
-    def _accept(self) -> None:
-        near, _ = self._listener.accept()
-        try:
-            far = socket.create_connection(self._to, 5)
-        except OSError:
-            near.close()
-            return
-        for sock in (near, far):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._other[near], self._other[far] = far, near
+    def _opened(self, near: socket.socket, _far: socket.socket) -> None:
         self._ends[near] = time.monotonic() + self._random.uniform(self._least, self._most)
 
-    def _relay(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(65536)
-            if data:
-                self._other[sock].sendall(data)
-                return
-        except OSError:
-            pass
-        self._close(sock)
+    def _closed(self, sock: socket.socket) -> None:
+        self._ends.pop(sock, None)
 
     def _cut(self, near: socket.socket) -> None:
         """Pass on a part of what has come, and break both ends, half of the time by a reset."""
@@ -81,17 +65,10 @@ class Cutter:
             except OSError:
                 continue
         if self._random.random() < 0.5:
-            for sock in (near, far):
-                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            self._reset(near)
         self.cuts += 1
         print("cut", flush=True)
         self._close(near)
-
-    def _close(self, sock: socket.socket) -> None:
-        for one in (sock, self._other[sock]):
-            one.close()
-            self._other.pop(one, None)
-            self._ends.pop(one, None)
 
 
 if __name__ == "__main__":

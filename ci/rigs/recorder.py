@@ -14,22 +14,20 @@ from __future__ import annotations
 
 import select
 import socket
-import struct
 import sys
 from pathlib import Path
 
-_RESET = struct.pack("ii", 1, 0)  # SO_LINGER: a reset in place of an orderly end
+from ci.rigs.relay import Relay
+
 _PATIENCE = 10.0  # seconds for the answer to a replay
 
 
-class Recorder:
+class Recorder(Relay):
     """Relays from one address to another, and keeps what it sees in `folder`."""
 
     def __init__(self, listen: tuple[str, int], to: tuple[str, int], folder: Path) -> None:
-        self._listener = socket.create_server(listen)
-        self._to = to
+        super().__init__(listen, to)
         self._folder = folder
-        self._other: dict[socket.socket, socket.socket] = {}
         self._files: dict[socket.socket, Path] = {}
         self._to_damage: set[socket.socket] = set()
         self._count = 0
@@ -60,8 +58,7 @@ class Recorder:
             if order == "repeat":
                 self._other[near].sendall(self._files[near].read_bytes()[-int(words[0]) :])
             else:
-                for sock in (near, self._other[near]):
-                    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+                self._reset(near)
                 self._close(near)
         return order
 
@@ -77,41 +74,22 @@ class Recorder:
                 pass
         return answer
 
-    def _accept(self) -> None:
-        near, _ = self._listener.accept()
-        try:
-            far = socket.create_connection(self._to, 5)
-        except OSError:
-            near.close()
-            return
-        for sock in (near, far):
-            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._other[near], self._other[far] = far, near
+    def _opened(self, near: socket.socket, far: socket.socket) -> None:
         self._files[near] = self._folder / f"{self._count}.up"
         self._files[far] = self._folder / f"{self._count}.down"
         self._count += 1
 
-    def _relay(self, sock: socket.socket) -> None:
-        try:
-            data = sock.recv(65536)
-            if data:
-                with self._files[sock].open("ab") as file:
-                    file.write(data)
-                if sock in self._to_damage:
-                    self._to_damage.discard(sock)
-                    middle = len(data) // 2
-                    data = data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
-                self._other[sock].sendall(data)
-                return
-        except OSError:
-            pass
-        self._close(sock)
+    def _passing(self, sock: socket.socket, data: bytes) -> bytes:
+        with self._files[sock].open("ab") as file:
+            file.write(data)
+        if sock not in self._to_damage:
+            return data
+        self._to_damage.discard(sock)
+        middle = len(data) // 2
+        return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
 
-    def _close(self, sock: socket.socket) -> None:
-        for one in (sock, self._other[sock]):
-            one.close()
-            self._other.pop(one, None)
-            self._files.pop(one, None)
+    def _closed(self, sock: socket.socket) -> None:
+        self._files.pop(sock, None)
 
 
 if __name__ == "__main__":
