@@ -13,7 +13,7 @@ from monarch._actor.pickling import pack
 from monarch._actor.process import process
 from monarch._actor.replies import ERROR
 from monarch._mesh import placement as placements
-from monarch._shape import MeshTrait, Shape, Slice, ValueMesh, encode_extent
+from monarch._shape import Shape, ShapedMesh, ValueMesh, encode_extent
 from monarch._shape.value_mesh import Failed
 from monarch.errors import SupervisionError
 
@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from monarch._actor.future import Future
     from monarch._core import Inbox
     from monarch._mesh.placement import Placement
-    from monarch._shape import Extent
 
 __all__ = ["ActorMesh"]
 
 _STOP = 2
 
 
-class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
+class ActorMesh(ShapedMesh, ActorHandle, Generic[R]):
     """Actors of one class, one in each proc of a mesh; their endpoints are its attributes.
 
     It comes from `ProcMesh.spawn`. Slices share everything but their dimensions. It can be sent to
@@ -129,21 +128,6 @@ class ActorMesh(MeshTrait, ActorHandle, Generic[R]):
 
     def _base_rank(self, rank: int) -> int:
         return self._shape.ndslice.get(rank)
-
-    # What meshes give to their trait.
-
-    @property
-    def extent(self) -> Extent:
-        """Labels with sizes."""
-        return self._shape.extent
-
-    @property
-    def _ndslice(self) -> Slice:
-        return self._shape.ndslice
-
-    @property
-    def _labels(self) -> tuple[str, ...]:
-        return tuple(self._shape.labels)
 
     def _new_with_shape(self, shape: Shape) -> Self:
         if shape == self._shape:

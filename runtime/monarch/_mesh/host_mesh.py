@@ -9,7 +9,7 @@ from monarch._mesh import spawning
 from monarch._mesh.proc_mesh import ProcMesh
 from monarch._proc import agent
 from monarch._proc.finding import published
-from monarch._shape import MeshTrait, Region, Shape, Slice
+from monarch._shape import Region, Shape, ShapedMesh, Slice
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from monarch._actor.future import Future
     from monarch._mesh.workspace import Workspace
     from monarch._restart import Restart
-    from monarch._shape import Extent, Point
+    from monarch._shape import Point
 
 __all__ = ["HostMesh", "HostRef", "host_of"]
 
@@ -86,7 +86,7 @@ class _Hosts:
         self.stopped = ""
 
 
-class HostMesh(MeshTrait):
+class HostMesh(ShapedMesh):
     """Machines with named dimensions, from `this_host()`, a job or `attach_to_workers`.
 
     It can be sent to any actor, which can spawn on the same hosts. As an async context manager it
@@ -303,19 +303,6 @@ class HostMesh(MeshTrait):
 
     def _title(self) -> str:
         return f"host mesh {self.extent}"
-
-    @property
-    def extent(self) -> Extent:
-        """Labels with sizes."""
-        return self._shape.extent
-
-    @property
-    def _ndslice(self) -> Slice:
-        return self._shape.ndslice
-
-    @property
-    def _labels(self) -> tuple[str, ...]:
-        return tuple(self._shape.labels)
 
     def _part(self, shape: Shape) -> HostMesh:
         found = HostMesh.__new__(HostMesh)

@@ -15,7 +15,7 @@ from monarch._mesh.actor_mesh import ActorMesh
 from monarch._mesh.ids import new_id
 from monarch._mesh.placement import Placement, Spawned
 from monarch._restart import Restart
-from monarch._shape import MeshTrait, Shape, Slice
+from monarch._shape import MeshTrait, Shape, ShapedMesh, Slice
 from monarch.errors import SupervisionError
 
 TYPE_CHECKING = False
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from monarch._actor.future import Future
     from monarch._actor.process import Process
     from monarch._mesh.host_mesh import HostMesh
-    from monarch._shape import Extent
 
     T = TypeVar("T", bound=Actor)
 
@@ -36,7 +35,7 @@ _CREATE, _LOOP = 1, 8
 _constructors: dict[type, Method] = {}
 
 
-class ProcMesh(MeshTrait):
+class ProcMesh(ShapedMesh):
     """Processes with named dimensions, from `HostMesh.spawn_procs` or `this_proc()`.
 
     Slices share the processes. It can be sent to any actor, which spawns in the same processes.
@@ -278,19 +277,6 @@ class ProcMesh(MeshTrait):
 
     def _title(self) -> str:
         return f"proc mesh {self._procs.name!r} {self.extent}"
-
-    @property
-    def extent(self) -> Extent:
-        """Labels with sizes."""
-        return self._shape.extent
-
-    @property
-    def _ndslice(self) -> Slice:
-        return self._shape.ndslice
-
-    @property
-    def _labels(self) -> tuple[str, ...]:
-        return tuple(self._shape.labels)
 
     def _new_with_shape(self, shape: Shape) -> Self:
         return self if shape == self._shape else type(self)(self._procs, shape, self._hosts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from monarch._shape.extent import Extent, Point
-from monarch._shape.mesh import MeshTrait
+from monarch._shape.mesh import MeshTrait, ShapedMesh
 from monarch._shape.ndslice import NDSlice, Slice
 from monarch._shape.shape import Region, Shape
 from monarch._shape.value_mesh import ValueMesh
@@ -16,6 +16,7 @@ __all__ = [
     "Point",
     "Region",
     "Shape",
+    "ShapedMesh",
     "Slice",
     "ValueMesh",
     "decode_extent",

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any, Self
 
-__all__ = ["MeshTrait"]
+__all__ = ["MeshTrait", "ShapedMesh"]
 
 
 class MeshTrait:
@@ -225,6 +225,26 @@ class MeshTrait:
                 self._said(asked, f"{sizes} do not multiply to {size}, the size of {label!r}")
             )
         return tuple(given.get(name, rest) for name in names)
+
+
+class ShapedMesh(MeshTrait):
+    """A mesh that holds its shape as `_shape`."""
+
+    __slots__ = ()
+    _shape: Shape
+
+    @property
+    def extent(self) -> Extent:
+        """Labels with sizes."""
+        return self._shape.extent
+
+    @property
+    def _ndslice(self) -> Slice:
+        return self._shape.ndslice
+
+    @property
+    def _labels(self) -> tuple[str, ...]:
+        return tuple(self._shape.labels)
 
 
 def _shown(selector: object) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from monarch._shape.extent import Point
-from monarch._shape.mesh import MeshTrait
+from monarch._shape.mesh import ShapedMesh
 from monarch._shape.ndslice import Slice
 from monarch._shape.shape import Shape
 
@@ -51,7 +51,7 @@ class Unread:
         self.arguments = arguments
 
 
-class ValueMesh(MeshTrait, Generic[R]):
+class ValueMesh(ShapedMesh, Generic[R]):
     """Values by rank, with the dimensions of the mesh that gave them.
 
     Iterating gives pairs of point and value. `slice`, `split`, `flatten` and `rename` give views
@@ -168,19 +168,6 @@ class ValueMesh(MeshTrait, Generic[R]):
             if type(cells[place]) is Unread:
                 self._at(place)
         return [cells[place] for place in self._shape.ranks()]
-
-    @property
-    def extent(self) -> Extent:
-        """Labels with sizes."""
-        return self._shape.extent
-
-    @property
-    def _ndslice(self) -> Slice:
-        return self._shape.ndslice
-
-    @property
-    def _labels(self) -> tuple[str, ...]:
-        return tuple(self._shape.labels)
 
     def _new_with_shape(self, shape: Shape) -> Self:
         found = self.__class__.__new__(self.__class__)
