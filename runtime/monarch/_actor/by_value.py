@@ -36,14 +36,34 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     dispatch_table = _table
     keeps = True  # classes are kept, and so not part of the whole
 
+    def __init__(self, whole: io.BytesIO, **options: Any) -> None:
+        super().__init__(whole, protocol=5, **options)
+        self.of_bases: dict[type, type] = {}  # metaclasses that no name leads to, and who has them
+
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, type) and obj in self.of_bases:
+            return type, (self.of_bases[obj],)
         if isinstance(obj, type) and self.keeps and goes_by_value(obj):
             kept = keep(obj, _dump_class)
             if kept is not None:
                 return restore, kept
         if isinstance(obj, (type, FunctionType, BuiltinFunctionType)):
             _load_home(obj)
+        if isinstance(obj, type):
+            self._note_metaclass(obj)
         return super().reducer_override(obj)
+
+    def _note_metaclass(self, cls: type) -> None:
+        """Take the metaclass from a base that is imported, where it cannot be imported itself.
+
+        So it is with classes that derive from compiled ones, as pybind11 makes them.
+        """
+        kind = type(cls)
+        if kind is not type and goes_by_value(kind):
+            for base in cls.__mro__[1:]:
+                if type(base) is kind and not goes_by_value(base):
+                    self.of_bases[kind] = base
+                    return
 
 
 class _Whole(_Pickler):
@@ -52,7 +72,7 @@ class _Whole(_Pickler):
 
 def _dump_class(cls: type) -> bytes:
     whole = io.BytesIO()
-    _Whole(whole, protocol=5).dump(cls)
+    _Whole(whole).dump(cls)
     return whole.getvalue()
 
 
@@ -74,5 +94,5 @@ def dumps_by_value(value: object, take: Callable[[Any], object] | None = None) -
     if script is not None and script.__name__ not in cloudpickle.list_registry_pickle_by_value():
         cloudpickle.register_pickle_by_value(script)
     whole = io.BytesIO()
-    _Pickler(whole, protocol=5, buffer_callback=take).dump(value)
+    _Pickler(whole, buffer_callback=take).dump(value)
     return whole.getvalue()

@@ -51,6 +51,30 @@ print(packs.pack.call_one(Decimal(7)).get(timeout=30).hex())
     assert (done.returncode, done.stdout, done.stderr) == (0, "0700000001\n", "")
 
 
+@pytest.mark.report("62")
+def test_a_class_of_the_script_may_derive_from_a_compiled_one(tmp_path):
+    done = run(
+        tmp_path,
+        """
+from monarch._core import Decoder
+
+class Named(Decoder):
+    name = "named"
+
+class Asks(Actor):
+    @endpoint
+    def ask(self, kind: type) -> tuple[str, bool, bool]:
+        return Named.name, issubclass(Named, Decoder), kind is Named
+
+asks = this_host().spawn_procs().spawn("asks", Asks)
+for _ in range(2):
+    print(*asks.ask.call_one(Named).get(timeout=30))
+""",
+    )
+    wanted = "named True True\n" * 2
+    assert (done.returncode, done.stdout, done.stderr) == (0, wanted, "")
+
+
 def test_classes_of_the_script_keep_their_identity_and_their_lines(tmp_path):
     done = run(
         tmp_path,
