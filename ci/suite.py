@@ -37,7 +37,8 @@ def skypilot(session: nox.Session) -> None:
     wanted = ("skypilot[slurm]==0.14.*", "uv")  # uv: SkyPilot's nodes need it
     session.install(*project.group("test"), *project.run_time_requirements(), *wanted)
     session.install("--no-deps", ".", env={"GPU_PLATFORM": "cpu"})
-    session.run("pytest", "--timeout", "900", "tests/skypilot", *session.posargs)
+    installed = ("-o", "pythonpath=.")  # the package that was built, not the tree's sources
+    session.run("pytest", *installed, "--timeout", "900", "tests/skypilot", *session.posargs)
 
 
 def _toolchain(session: nox.Session, platform: str) -> list[str]:
