@@ -4,7 +4,9 @@ Each rank holds the model and averages gradients with the others over `torch.dis
 CPUs and NCCL or RCCL on GPUs. The program holds the store by which the ranks of a group find each
 other, and forms a new group, under a prefix of its own, when a rank has been replaced. The others
 keep their processes, weights and optimizers; the new one gets both from one of them. Collectives
-are not waited for blindly, so that a peer that hangs holds nobody.
+are not waited for blindly, so that a peer that hangs holds nobody. The store is an actor and not
+torch's own over TCP, which looks up the name of each address that it has a connection with: where
+that is not answered, a group would wait for it, 5 s and more.
 
     python examples/elastic_ddp.py --steps 60 --kill-at 20 --kill-at 40
 """
@@ -16,6 +18,7 @@ import asyncio
 import gc
 import os
 import signal
+import threading
 import time
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -32,6 +35,7 @@ from monarch.actor import (
     current_rank,
     endpoint,
     this_host,
+    this_proc,
 )
 from monarch.config import configure
 
@@ -51,7 +55,99 @@ def group_of(store: Any, rank: int, size: int) -> Any:
 
 
 class AbandonedError(RuntimeError):
-    """The group of a step was given up; its gradients were not used."""
+    """A group was given up, in a step, whose gradients were not used, or while it was formed."""
+
+
+class Values(Actor):
+    """What the ranks of a group tell each other before they have connections."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, bytes] = {}
+        self.changed = asyncio.Condition()
+        self.forming = 0
+
+    @concurrent_endpoint
+    async def begin(self, generation: int) -> None:
+        """Forget what older groups have told; who waits for more of it gives up."""
+        async with self.changed:
+            self.forming = generation
+            self.values.clear()
+            self.changed.notify_all()
+
+    @concurrent_endpoint
+    async def set(self, generation: int, key: str, value: bytes) -> None:
+        """Keep a value, if it is of the present generation."""
+        async with self.changed:
+            if generation == self.forming:
+                self.values[key] = value
+                self.changed.notify_all()
+
+    @concurrent_endpoint
+    async def add(self, generation: int, key: str, amount: int) -> int:
+        """Add to a number, which begins with 0; gives the sum."""
+        async with self.changed:
+            total = int(self.values.get(key, b"0")) + amount
+            if generation == self.forming:
+                self.values[key] = str(total).encode()
+                self.changed.notify_all()
+            return total
+
+    @concurrent_endpoint
+    async def has(self, keys: list[str]) -> bool:
+        """Tell whether all of these have been set."""
+        return all(key in self.values for key in keys)
+
+    @concurrent_endpoint
+    async def get(self, generation: int, keys: list[str]) -> list[bytes]:
+        """Give values, once all of them have been set."""
+        async with self.changed:
+            while not all(key in self.values for key in keys):
+                if generation != self.forming:
+                    raise AbandonedError(f"generation {generation} was given up")
+                await self.changed.wait()
+            return [self.values[key] for key in keys]
+
+
+class Store(dist.Store):
+    """A store of torch's whose values an actor holds, for the group of one generation."""
+
+    def __init__(self, values: Any, generation: int) -> None:
+        super().__init__()
+        self._values = values
+        self._generation = generation
+
+    def set(self, key: str, value: str | bytes) -> None:
+        """Keep a value."""
+        data = value.encode() if isinstance(value, str) else bytes(value)
+        self._values.set.call_one(self._generation, key, data).get(WAIT.total_seconds())
+
+    def get(self, key: str) -> bytes:
+        """Give a value, once it has been set."""
+        return self.multi_get([key])[0]
+
+    def multi_get(self, keys: list[str]) -> list[bytes]:
+        """Give values, once all of them have been set."""
+        found = self._values.get.call_one(self._generation, keys).get(WAIT.total_seconds())
+        return list(found)
+
+    def wait(self, keys: list[str], timeout: timedelta = WAIT) -> None:
+        """Wait until all of these have been set."""
+        self._values.get.call_one(self._generation, keys).get(timeout.total_seconds())
+
+    def check(self, keys: list[str]) -> bool:
+        """Tell whether all of these have been set."""
+        return bool(self._values.has.call_one(keys).get(WAIT.total_seconds()))
+
+    def add(self, key: str, amount: int) -> int:
+        """Add to a number; gives the sum."""
+        return int(
+            self._values.add.call_one(self._generation, key, amount).get(WAIT.total_seconds())
+        )
+
+
+def let_go(held: list[Any]) -> None:
+    """End a group and then its store, in a thread: that waits for what hangs in the group."""
+    threading.Thread(target=held.clear, daemon=True).start()
 
 
 class Trainer(Actor):
@@ -64,7 +160,8 @@ class Trainer(Actor):
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
         self.step = 0
         self.group: Any = None
-        self.old_groups: list[Any] = []
+        self.store: Any = None  # the group has no hold of what is Python's in it
+        self.generation = 0
         self.abandoned = False
 
     def new_model(self) -> torch.nn.Module:
@@ -93,22 +190,29 @@ class Trainer(Actor):
         """Give the number of steps that this rank has done."""
         return self.step
 
-    @endpoint
-    async def join(self, address: str, port: int, generation: int) -> None:
+    @concurrent_endpoint  # so that the next one is not held by one that waits for a lost rank
+    async def join(self, values: Any, generation: int) -> None:
         """Be one of the group of this generation."""
-        if self.group is not None:
-            self.old_groups.append(self.group)  # its end would wait for what hangs in it
-            self.group = None
+        old = [self.group, self.store]
+        self.group = self.store = None
+        self.generation = generation
         place = current_rank()
-        size = place.extent.nelements
+
+        store = Store(values, generation)
 
         def meet() -> Any:
-            store = dist.TCPStore(address, port, is_master=False, timeout=WAIT)
             prefixed = dist.PrefixStore(f"generation-{generation}", store)
-            return group_of(prefixed, place.rank, size)
+            return group_of(prefixed, place.rank, place.extent.nelements)
 
         self.abandoned = False
-        self.group = await asyncio.to_thread(meet)
+        try:
+            group = await asyncio.to_thread(meet)
+        finally:
+            let_go(old)
+        if generation != self.generation:
+            let_go([group, store])
+            raise AbandonedError(f"generation {generation} was given up")
+        self.group, self.store = group, store
 
     @endpoint
     async def state(self) -> dict[str, Any]:
@@ -164,19 +268,13 @@ def processes(ranks: int, *, spares: int = 1) -> Any:
 class Training:
     """The program's side: it holds the store, forms groups, and replaces what is lost."""
 
-    def __init__(
-        self, procs: Any, *, address: str = "127.0.0.1", trainer: type[Trainer] = Trainer
-    ) -> None:
-        """Train on a mesh of processes, or on a `ProcessMesh`, whose lost nodes are replaced.
-
-        `address` is that of this program's host, for the ranks.
-        """
+    def __init__(self, procs: Any, *, trainer: type[Trainer] = Trainer) -> None:
+        """Train on a mesh of processes, or on a `ProcessMesh`, whose lost nodes are replaced."""
         monarch.actor.unhandled_fault_hook = bool  # a loss ends no program: it is dealt with here
         self.procs = procs
         self.replace = getattr(procs, "replace_node", procs.respawn)
         self.trainers = procs.flatten("ranks").spawn("trainer", trainer)
-        self.store = dist.TCPStore(address, 0, is_master=True, wait_for_workers=False)
-        self.address = address
+        self.values = this_proc().spawn("values", Values)
         self.generation = 0
         self.form()
         gc.freeze()  # a look through what torch has brought can take half a second
@@ -191,7 +289,8 @@ class Training:
         if behind:
             state = self.trainers.slice(ranks=ahead).state.call_one().get()
             loading = [self.trainers.slice(ranks=rank).load.call_one(state) for rank in behind]
-        joining = self.trainers.join.call(self.address, self.store.port, self.generation)
+        self.values.begin.call_one(self.generation).get()
+        joining = self.trainers.join.call(self.values, self.generation)
         for each in (*loading, joining):
             each.get()
         return done[ahead]

@@ -173,7 +173,7 @@ class Ours(Peer):
             for index in range(1, len(self.hosts)):
                 workers.append(f"tcp://{self.address(index)}:{_SERVICE}")
                 self.start(index, "-m", "monarch", "serve", "--listen", workers[-1])
-        self.start(0, HERE / "ours.py", self.folder, self.ranks, self.address(0), *workers)
+        self.start(0, HERE / "ours.py", self.folder, self.ranks, *workers)
 
 
 class Torchrun(Peer):

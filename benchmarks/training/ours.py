@@ -1,6 +1,6 @@
 """One run of `examples/elastic_ddp.py` with the model and the data of all.
 
-FOLDER RANKS ADDRESS WORKER…: with workers, at these hosts, one a rank; what is left stands by.
+FOLDER RANKS WORKER…: with workers, at these hosts, one a rank; what is left stands by.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _attached(*workers: str) -> HostMesh:
 
 def main() -> None:
     """Train until killed."""
-    folder, ranks, address, *workers = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
+    folder, ranks, *workers = sys.argv[1], int(sys.argv[2]), *sys.argv[3:]
     if workers:
         procs = ProcessMesh(
             Served(workers, ranks),
@@ -78,7 +78,7 @@ def main() -> None:
         )
     else:
         procs = elastic_ddp.processes(ranks)
-    training = elastic_ddp.Training(procs, address=address, trainer=Loaded)
+    training = elastic_ddp.Training(procs, trainer=Loaded)
     told = job.Told(folder, "all")
     for step, _ in training.run(sys.maxsize):
         told.step(step + 1, ranks)

@@ -64,3 +64,62 @@ def test_a_rank_that_is_stopped_holds_nobody(undisturbed):
     losses, generations = run("--steps", "60", "--stop-at", "12")
     assert generations == [2]
     assert losses == undisturbed
+
+
+_JOINS = """
+import os, sys, time
+import elastic_ddp
+from monarch.actor import ActorError
+
+if __name__ == "__main__":
+    training = elastic_ddp.Training(elastic_ddp.processes(2))
+    training.generation += 1
+    training.values.begin.call_one(training.generation).get()
+    one = training.trainers.slice(ranks=0)
+    waiting = one.join.call_one(training.values, training.generation)  # for a rank that never comes
+    began = time.monotonic()
+    training.form()
+    try:
+        waiting.get()
+    except ActorError as error:
+        print(str(error).splitlines()[0])
+    print(time.monotonic() - began < 15)
+    pid = one.pid.call_one().get()
+    counts = []
+    for _ in range(12):
+        training.form()
+        training.trainers.train.call(0).get()
+        counts.append(len(os.listdir(f"/proc/{pid}/task")))
+    print(min(counts[6:]) <= max(counts[:6]), counts)
+    training.procs.stop().get()
+"""
+
+
+@pytest.fixture(scope="module")
+def joins(tmp_path_factory):
+    program = tmp_path_factory.mktemp("joins") / "joins.py"
+    program.write_text(_JOINS, encoding="utf-8")
+    path = os.pathsep.join(
+        filter(None, [str(ROOT / "examples"), ENVIRONMENT.get("PYTHONPATH", "")])
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)],
+        env={**ENVIRONMENT, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.promise("S09")
+def test_who_waits_for_a_group_that_is_given_up_holds_the_next_one_not(joins):
+    assert joins[0].endswith("AbandonedError: generation 2 was given up")
+    assert joins[1] == "True"
+
+
+def test_groups_that_are_over_leave_no_threads(joins):
+    assert joins[2].startswith("True"), joins[2]
