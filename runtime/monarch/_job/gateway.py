@@ -31,8 +31,28 @@ def attach(addr: str) -> None:
     """
     global _attached  # noqa: PLW0603 - a program attaches once
     where = parse(addr)
-    if _attached is not None and _attached.url == where.dial.url:
+    if not needed(addr):
         return
+    seconds = config.value("mesh_attach_config_timeout")
+    here = process()
+    gate = here.gate
+    assert gate is not None  # noqa: S101 - of a process that links
+    dial = sockets.resolve(where.dial)
+    peer = gate.connect(dial, peer=where.proc, role=CLIENT, seconds=seconds)
+    here.add_peer(peer, dial.url)
+    gate.go_by(dial)
+    _attached = _Gateway(where.dial.url, peer)
+
+
+def needed(addr: str) -> bool:
+    """Whether this program has yet to be attached to this address.
+
+    Raises:
+        RuntimeError: it cannot be any more.
+
+    """
+    if _attached is not None and _attached.url == parse(addr).dial.url:
+        return False
     if _attached is not None:
         raise RuntimeError(
             f"attach({addr!r}): this program is attached to {_attached.url}, for good; start "
@@ -43,15 +63,7 @@ def attach(addr: str) -> None:
             f"attach({addr!r}) comes too late: this program has begun to use the runtime; call it "
             "first"
         )
-    seconds = config.value("mesh_attach_config_timeout")
-    here = process()
-    gate = here.gate
-    assert gate is not None  # noqa: S101 - of a process that links
-    dial = sockets.resolve(where.dial)
-    peer = gate.connect(dial, peer=where.proc, role=CLIENT, seconds=seconds)
-    here.add_peer(peer, dial.url)
-    gate.go_by(dial)
-    _attached = _Gateway(where.dial.url, peer)
+    return True
 
 
 class _Gateway(NamedTuple):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
+import socket
+import socketserver
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -14,8 +18,9 @@ import pytest
 
 from ci import kube
 from ci.rigs import namespaces
+from monarch._actor.process import process
 from monarch.actor import ActorCrashError
-from monarch.errors import JobError
+from monarch.errors import AddressError, JobError
 from monarch.job.kubernetes import ImageSpec, KubeConfig, KubernetesJob
 from monarch.mesh import ProcessMesh
 from tests.monarch.job.programs import Who
@@ -156,7 +161,106 @@ def test_a_token_that_is_not_accepted_is_told(cluster):
     assert not made.active
 
 
-@pytest.mark.parametrize("given", ["tcp://127.0.0.1:26600", "pod"])
-def test_a_way_that_is_none_is_refused(given):
-    with pytest.raises(ValueError, match="attach_to is None for port forwards"):
+@pytest.mark.parametrize(
+    ("given", "why"),
+    [
+        ("pod", "attach_to is None for port forwards"),
+        (["pods"], "attach_to is None for port forwards"),
+        ("ipc://@gateway", "attach_to='ipc://@gateway' is neither another host"),
+    ],
+)
+def test_a_way_that_is_none_is_refused(given, why):
+    with pytest.raises(AddressError, match=why):
         KubernetesJob("team", attach_to=given)
+
+
+@contextlib.contextmanager
+def forward(cluster):
+    """A port of this machine that leads into the first pod there is, as kubectl's forwards do."""
+
+    class Server(socketserver.ThreadingTCPServer):
+        daemon_threads = True
+        block_on_close = False
+
+    class Forward(socketserver.BaseRequestHandler):
+        def handle(self):
+            with cluster.lock:
+                key = next((key for key in cluster.objects if key[1] == "pods"), None)
+            if key is None:
+                return
+            near = self.request
+            with contextlib.suppress(OSError), cluster.connect(key, 26600) as far:
+                back = threading.Thread(target=pass_on, args=(far, near), daemon=True)
+                back.start()
+                pass_on(near, far)
+                back.join()
+
+    def pass_on(one, other):
+        with contextlib.suppress(OSError):
+            while data := one.recv(1 << 16):
+                other.sendall(data)
+        with contextlib.suppress(OSError):
+            other.shutdown(socket.SHUT_WR)
+
+    with Server(("127.0.0.1", 0), Forward) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server.server_address[1]
+        server.shutdown()
+
+
+_BY_ONE_POD = """
+import sys
+from monarch.job.kubernetes import ImageSpec, KubeConfig, KubernetesJob
+from tests.monarch.job.programs import Who
+config, way = KubeConfig.from_path(sys.argv[1]), sys.argv[2]
+job = KubernetesJob("team", 60, config, attach_to=way)
+job.add_mesh("w", 2, image_spec=ImageSpec("monarch:test"))
+job.apply()
+try:
+    state = job.state(cached_path=None)
+except Exception as error:
+    print(type(error).__name__, error, *error.__notes__)
+else:
+    who = state.w.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+    pids = list(who.pid.call().get(60).values())
+    inner = who.slice(hosts=0, gpus=0).ask.call_one(who.slice(hosts=1, gpus=1)).get(60)
+    print(len(set(pids)), inner == pids[3])
+job.kill()
+"""
+
+
+def by_one_pod(cluster, address, **variables):
+    return subprocess.run(
+        [sys.executable, "-c", _BY_ONE_POD, str(cluster.kubeconfig()), address],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_a_forward_to_one_pod_leads_to_all_of_them(far):
+    with forward(far) as port:
+        done = by_one_pod(far, f"tcp://127.0.0.1:{port}")
+    assert (done.returncode, done.stdout) == (0, "4 True\n"), done.stderr
+    assert not any(one.startswith("FORWARD ") for one in far.asked)
+    assert far.names("pods") == far.names("secrets") == []
+
+
+def test_where_no_forward_begins_the_one_to_make_is_told(cluster):
+    told = by_one_pod(cluster, "tcp://127.0.0.1:9", MONARCH_MESH_ATTACH_CONFIG_TIMEOUT="2s").stdout
+    assert told.startswith("LinkError nothing answers at tls://127.0.0.1:9: "), told
+    (made,) = {name for name in cluster.created if name.endswith("-w-0")}
+    assert f"kubectl -n team port-forward pod/{made} 9:26600" in told
+    assert cluster.names("pods") == []
+
+
+def test_a_program_that_uses_the_runtime_already_is_told_so_before_there_are_pods(cluster):
+    config = KubeConfig.from_path(cluster.kubeconfig())
+    made = KubernetesJob("team", 60, config, attach_to="tcp://10.1.2.3:26600")
+    made.add_mesh("w", 1, image_spec=IMAGE)
+    process()
+    with pytest.raises(RuntimeError, match=r"attach\('tcp://10.1.2.3:26600'\) comes too late"):
+        made.apply()
+    assert cluster.created == []

@@ -8,9 +8,10 @@ import os
 import time
 from typing import TYPE_CHECKING, Any
 
+from monarch._job import gateway
 from monarch._job.attached import AttachedHosts
 from monarch._job.job import JobState, JobTrait
-from monarch._job.kube import waiting
+from monarch._job.kube import waiting, way
 from monarch._job.kube.api import Api, NotAnsweredError
 from monarch._job.kube.forward import Forwards
 from monarch._job.kube.spec import (
@@ -59,7 +60,12 @@ class KubernetesJob(JobTrait):
         timeout: seconds to wait for all pods to be ready; None to wait as long as it takes.
         kubeconfig: how the API is reached; None as a pod of the cluster does.
         attach_to: how pods are reached from outside of the cluster: None for port forwards through
-            the API, "pods" for their own addresses. A pod of the cluster uses these.
+            the API, "pods" for their own addresses, which a pod of the cluster uses. Or the address
+            of one host of the cluster, by way of which all others are reached, as by
+            `monarch.actor.attach`; on loopback, where a forward to its port begins.
+
+    Raises:
+        AddressError: `attach_to` is neither of these.
 
     """
 
@@ -72,16 +78,12 @@ class KubernetesJob(JobTrait):
         kubeconfig: KubeConfig | None = None,
         attach_to: str | None = None,
     ) -> None:
-        if attach_to not in {None, "pods"}:
-            raise ValueError(
-                f'attach_to is None for port forwards or "pods" for their own addresses, not '
-                f"{attach_to!r}: every pod is reached by a way of its own, and none through another"
-            )
         super().__init__()
         self._namespace = namespace
         self._timeout = timeout
         self._kubeconfig = kubeconfig or KubeConfig()
         self._forwarded = self._kubeconfig.out_of_cluster and attach_to is None
+        self._gateway = "" if attach_to in (None, "pods") else way.address_of(attach_to)
         self._meshes: dict[str, Mesh] = {}
         self._name: str | None = None
         self._generations: dict[str, int] = {}  # by "mesh-rank", of those that were replaced
@@ -155,7 +157,8 @@ class KubernetesJob(JobTrait):
             labels=dict(labels or {}),
             annotations=dict(annotations or {}),
             indexed=indexed_job,
-            bind="*" if self._forwarded else "",  # forwards come from within the pod
+            # Forwards come from within the pod.
+            bind="*" if self._forwarded or self._gateway else "",
         )
 
     def can_run(self, spec: JobTrait) -> bool:
@@ -170,7 +173,7 @@ class KubernetesJob(JobTrait):
         return set(self._wanted()) <= set(found) and not any(one.lost for one in found.values())
 
     def _asked(self) -> tuple[Any, ...]:
-        return self._namespace, self._kubeconfig, self._meshes, self._forwarded
+        return self._namespace, self._kubeconfig, self._meshes, self._forwarded, self._gateway
 
     def _wanted(self) -> dict[tuple[str, int], str]:
         """All hosts, each with the name of its pod, which is empty where others make that."""
@@ -185,6 +188,8 @@ class KubernetesJob(JobTrait):
             raise JobError("a KubernetesJob runs no client program; run it in a pod of its own")
         if not self._meshes:
             raise ValueError("the job has no mesh; add_mesh() gives it one")
+        if self._gateway:
+            gateway.needed(self._gateway)  # before there are pods
         self._name = f"monarch-{os.urandom(5).hex()}"
         self._generations.clear()
         self._places.clear()
@@ -265,6 +270,9 @@ class KubernetesJob(JobTrait):
         self._complete = True
         if any(mesh.provisioned for mesh in self._meshes.values()):
             secrets.current().give()  # the hosts have it
+        if self._gateway:
+            port = next(iter(self._meshes.values())).port
+            way.attach(self._gateway, self._namespace, next(iter(found.values())).name, port)
         state = {
             name: self._attach(name, {rank: found[name, rank] for rank in range(mesh.replicas)})
             for name, mesh in self._meshes.items()
