@@ -182,3 +182,22 @@ def test_an_owner_on_an_event_loop_is_asked_there(cluster):
     heard = until(lambda: manager.told.call_one().get(T))
     assert heard[0].causes[-1].text == "beep"
     assert mesh.failures == []
+
+
+class Asking(Manager):
+    @endpoint
+    def ask(self):
+        with pytest.raises(SupervisionError):
+            self.workers.pid.call().get(T)
+        return os.getpid()
+
+
+def test_an_owner_that_has_dealt_with_a_death_and_calls_the_dead_is_told_and_lives_on(cluster):
+    mesh = cluster(1)
+    manager = mesh.spawn("manager", Asking, True)
+    manager.hire.call_one(1).get(T)
+    manager.order.call_one("fail", "beep").get(T)
+    until(lambda: manager.told.call_one().get(T))
+    assert manager.ask.call_one().get(T) == manager.ask.call_one().get(T)
+    assert len(manager.told.call_one().get(T)) == 1
+    assert mesh.failures == []
