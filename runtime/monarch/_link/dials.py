@@ -35,10 +35,9 @@ _FINAL = frozenset(
         *("clear", "encrypted", "certificate", "tunnel"),
     }
 )
-# Checks of a certificate that fail where the authority is another: its key follows from the secret.
-_OTHER_AUTHORITY = frozenset({2, 7, 18, 19, 20, 21})
-# Of what TLS says: that it is about certificates. All else may be noise, and is tried again.
-_OF_CERTIFICATES = ("certificate", "unknown ca", "access denied", "decrypt error")
+_AWAY = frozenset({"unreachable", "timeout"})
+# What an address of the gateway's network may end with here, where it is another machine's.
+_SOMEBODY_ELSE = _FINAL | {"closed", "tls"}
 
 
 class Dials:
@@ -171,14 +170,9 @@ class Dials:
             channel.say(error.farewell)
             dial.refused = error.code == "refused"
             code = "unreachable" if dial.refused else error.code
-            named = LinkError(code, f"{self._where(dial)}: {error}")
-            if error.code in _FINAL:
-                self._fail(dial, named)
-            else:
-                self._retry(dial, named)
+            self._go_on(dial, LinkError(code, f"{self._where(dial)}: {error}"))
         except LinkError as error:
-            named = self._tls_error(dial, channel, error)
-            (self._fail if named.code in _FINAL else self._retry)(dial, named)
+            self._go_on(dial, self._tls_error(dial, channel, error))
         except OSError as error:
             self._retry(dial, unreachable(self._where(dial), error.errno or 0))
 
@@ -277,8 +271,7 @@ class Dials:
             if channel.tls is None:
                 self._fail(dial, LinkError(error.code, f"{dial.address}: {error}"))
                 return
-            named = self._tls_error(dial, channel, error)
-            (self._fail if named.code in _FINAL else self._retry)(dial, named)
+            self._go_on(dial, self._tls_error(dial, channel, error))
         except OSError as error:
             self._retry(dial, unreachable(self._where(dial), error.errno or 0))
 
@@ -345,27 +338,20 @@ class Dials:
     def _tls_error(self, dial: Dial, channel: Channel, error: LinkError) -> LinkError:
         from monarch._link import encryption  # noqa: PLC0415 - off this host only
 
-        number = 0 if channel.tls is None else channel.tls.verified
-        text = str(error)
-        if number in _OTHER_AUTHORITY and encryption.derived():
-            return LinkError(
-                "secret",
-                f"{dial.address}: the other side holds another secret than this process, which has "
-                f"that of {self._identity.secret().source} (its certificate: {text})",
-            )
-        if number:
-            return LinkError("certificate", f"{dial.address}: its certificate is refused: {text}")
-        if any(words in text for words in _OF_CERTIFICATES):
-            return LinkError(
-                "certificate", f"{dial.address}: it refuses the certificate of this process: {text}"
-            )
-        return LinkError("tls", f"{dial.address}: no TLS could be begun: {text}")
+        verified = 0 if channel.tls is None else channel.tls.verified
+        return encryption.explained(error, verified, str(dial.address), self._identity.secret())
+
+    def _go_on(self, dial: Dial, error: LinkError) -> None:
+        """After what was said, or not understood, by who answered: not who is meant, perhaps."""
+        other = not dial.led and self._gateway(dial) is not None
+        (self._fail if error.code in _FINAL and not other else self._retry)(dial, error)
 
     def _retry(self, dial: Dial, error: LinkError) -> None:
         now = time.monotonic()
         # A host that refuses has nobody there any more: it is as quick to say so as to take a link.
         over = dial.role == handshake.GOING_ON and (error.code == "gone" or dial.refused)
-        if self._gateway(dial) is not None and error.code in {"unreachable", "timeout"}:
+        away = error.code in _AWAY or (not dial.led and error.code in _SOMEBODY_ELSE)
+        if away and self._gateway(dial) is not None:
             known = dial.address.url in self._identity.led
             over = over and dial.led == known
             error, dial.aside = self._both(dial, error), error

@@ -26,6 +26,10 @@ _AGE = 24 * 3600  # seconds after which a certificate is made anew
 _VALID = 7 * 24 * 3600  # seconds that one is good for
 _LABEL = b"monarch authority\0"
 _SETTINGS = ("tls_ca", "tls_certificate", "tls_key")
+# Checks of a certificate that fail where the authority is another: its key follows from the secret.
+_OTHER_AUTHORITY = frozenset({2, 7, 18, 19, 20, 21})
+# Of what TLS says: that it is about certificates. All else may be noise, and is tried again.
+_OF_CERTIFICATES = ("certificate", "unknown ca", "access denied", "decrypt error")
 
 _made: dict[tuple[str, ...], tuple[float, Secret, TlsContext]] = {}
 _own = b""
@@ -53,6 +57,24 @@ def context(secret: Secret, hosts: Iterable[str]) -> TlsContext:
     if found is None or found[1] is not secret or time.monotonic() - found[0] > _AGE:
         found = _made[key] = (time.monotonic(), secret, _make(secret, key))
     return found[2]
+
+
+def explained(error: LinkError, verified: int, where: str, secret: Secret) -> LinkError:
+    """What TLS says of a link to `where`, by what is at fault; `verified` is OpenSSL's number."""
+    text = str(error)
+    if verified in _OTHER_AUTHORITY and derived():
+        return LinkError(
+            "secret",
+            f"{where}: the other side holds another secret than this process, which has "
+            f"that of {secret.source} (its certificate: {text})",
+        )
+    if verified:
+        return LinkError("certificate", f"{where}: its certificate is refused: {text}")
+    if any(words in text for words in _OF_CERTIFICATES):
+        return LinkError(
+            "certificate", f"{where}: it refuses the certificate of this process: {text}"
+        )
+    return LinkError("tls", f"{where}: no TLS could be begun: {text}")
 
 
 def _make(secret: Secret, hosts: tuple[str, ...]) -> TlsContext:

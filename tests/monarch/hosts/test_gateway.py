@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 
 import pytest
 
@@ -52,6 +53,44 @@ def test_a_host_that_is_reached_from_here_is_dialled_directly(hosts):
     assert told["led"] == []
     assert f"is attached to {addresses[0]}, for good" in told["second"]
 
+
+_SOMETHING = """
+import socket, sys
+with socket.create_server((sys.argv[1], 26600)) as server:
+    print("listens", flush=True)
+    while True:
+        with server.accept()[0] as peer:
+            peer.recv(1)
+            peer.sendall(b"HTTP/1.1 400 Bad Request\\r\\nconnection: close\\r\\n\\r\\n")
+"""
+
+
+@pytest.mark.parametrize("who", ["a cluster with another secret", "something else"])
+def test_an_address_that_is_another_machines_here_is_reached_by_the_gateway(hosts, tmp_path, who):
+    """Private networks are all alike: what answers here need not be the host that is meant."""
+    rig = hosts(2)
+    addresses = [rig.serve(host)[1] for host in rig.others]
+    theirs = rig.others[1].address
+    subprocess.run(rig.here.command(["ip", "addr", "add", f"{theirs}/32", "dev", "lo"]), check=True)
+    if who == "something else":
+        assert rig.start(rig.here, ["-c", _SOMETHING, theirs]).stdout.readline()
+    else:
+        other = tmp_path / "other"
+        other.touch(0o600)
+        other.write_bytes(b"o" * 32)
+        rig.serve(rig.here, listen=addresses[1], variables={"MONARCH_SECRET_FILE": str(other)})
+    told = rig.run(_ATTACHED + _OTHER, *addresses)
+    assert told["network"] != told["own"]
+    assert told["led"] == [addresses[1]]
+
+
+_OTHER = """
+from monarch._actor.process import process
+who = attached(sys.argv[1]).spawn_procs().spawn("who", Who)
+network = who.network.call_one().get(60)
+own = os.readlink("/proc/self/ns/net")
+tell(network=network, own=own, led=sorted(process().gate._identity.led))
+"""
 
 _NAMED = """
 who = attached("tcp://second.of.the.cluster:26600").spawn_procs().spawn("who", Who)
