@@ -7,6 +7,7 @@ zygote begin while it does the same itself.
 from __future__ import annotations
 
 import _socket
+import errno
 import os
 from _thread import allocate_lock
 
@@ -18,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["MARK", "Launched", "ahead", "take"]
+__all__ = ["MARK", "Launched", "ahead", "pairs", "take"]
 
 MARK = "MONARCH_ZYGOTE"
 """A variable of the zygote's environment, by which its descendants can be told from others."""
@@ -87,6 +88,36 @@ def take() -> Launched:
         found, _waiting = _waiting, None
         _begun = True
     return _start() if found is None else found
+
+
+def pairs(count: int) -> list[tuple[int, int]]:
+    """Both ends of the links to this many new processes.
+
+    Raises:
+        OSError: this process has no descriptors left for them; none is kept open.
+
+    """
+    found: list[tuple[int, int]] = []
+    try:
+        for _ in range(count):
+            ours, theirs = _socket.socketpair()
+            found.append((ours.detach(), theirs.detach()))
+    except OSError as error:
+        for pair in found:
+            for fd in pair:
+                os.close(fd)
+        if error.errno not in {errno.EMFILE, errno.ENFILE}:
+            raise
+        import resource  # noqa: PLC0415 - only on the way out
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        raise OSError(
+            error.errno,
+            f"cannot start {count} processes: descriptors ran out after the links of {len(found)} "
+            f"(each takes two here until it has started, then one; RLIMIT_NOFILE is {soft}, at "
+            f"most {hard}: raise it with ulimit -n)",
+        ) from None
+    return found
 
 
 def _start() -> Launched:

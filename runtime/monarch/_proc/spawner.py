@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import _socket
 import _thread
-import errno
 import os
 import select
 import time
@@ -13,6 +11,7 @@ from monarch._proc import launch
 from monarch._proc.boards import Boards
 from monarch._proc.family import kill_descendants
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages
+from monarch._proc.roll import Roll
 from monarch._proc.spec import ExitReport, ProcSpec, ended
 from monarch._proc.state import is_stopped
 from monarch._proc.surroundings import modules, surroundings
@@ -70,11 +69,7 @@ class Spawner:
         self._sent: dict[str, Any] = {}
         self._variables: dict[str, str] = {}
         self._mark = ""
-        self._live: dict[int, ProcSpec] = {}
-        self._together: list[list[int]] = []  # what was asked for at once
-        self._pids: dict[int, int] = {}
-        self._limits: dict[int, float] = {}
-        self._expected: dict[int, float] = {}  # since when; the zygote may hear it late
+        self._roll = Roll()
         self._boards = Boards()
         self.quiet = False  # at the program's end nobody asked for what is left to be named
         os.register_at_fork(after_in_child=self._forget)
@@ -90,7 +85,7 @@ class Spawner:
 
     def pid(self, proc: int) -> int | None:
         """The pid of a process that has started and not been reported as ended."""
-        return self._pids.get(proc)
+        return self._roll.pid(proc)
 
     def running(self, proc: int) -> list[Running]:
         """What a process is handling, the oldest first; when its end is reported, what it was."""
@@ -98,22 +93,20 @@ class Spawner:
 
     def lives(self, proc: int) -> bool:
         """Whether a process was asked for and its end has not been reported."""
-        return proc in self._live
+        return proc in self._roll
 
     def told(self, proc: int) -> bool:
         """Whether a process was told to end, and its end has not been reported."""
-        return proc in self._expected
+        return self._roll.told(proc)
 
     def live(self) -> list[int]:
         """Processes asked for whose end has not been reported."""
-        return list(self._live)
+        return list(self._roll)
 
     def live_together(self) -> list[list[int]]:
         """The same, those that were asked for at once together, in the order of asking."""
         with self._lock:
-            left = [[proc for proc in procs if proc in self._live] for procs in self._together]
-            self._together = [procs for procs in left if procs]
-            return list(self._together)
+            return self._roll.together()
 
     def warm_up(self) -> None:
         """Let the zygote start by now, so that the first processes need not wait for it."""
@@ -134,18 +127,17 @@ class Spawner:
                 from monarch._proc import binding  # noqa: PLC0415 - few are bound
 
                 binding.check(spec.bind)
-        pairs = _pairs(len(specs))
+        pairs = launch.pairs(len(specs))
         self._notice_end()
         with self._lock:
             messages = self._ready()
             if self._on_spawn is not None:
                 self._on_spawn(specs)
-            self._together = [*self.live_together(), [spec.id for spec in specs]]
+            self._roll.ask(specs)
             for first in range(0, len(specs), _BATCH):
                 batch = specs[first : first + _BATCH]
                 theirs = []
                 for spec, (ours, other) in zip(batch, pairs[first:], strict=False):
-                    self._live[spec.id] = spec
                     spec.board = self._boards.take(spec.id)
                     self._add_link(spec.id, ours)
                     theirs.append(other)
@@ -158,22 +150,14 @@ class Spawner:
         their groups get SIGKILL.
         """
         with self._lock:
-            found = [proc for proc in procs if proc in self._live]
-            for proc in found:
-                self._limits[proc] = timeout
-            self._expect(found)
+            found = self._roll.stop(procs, timeout)
             if found and self._messages is not None:
                 self._send(self._messages, ("stop", found, timeout))
 
     def kill(self, procs: Iterable[int], *, expected: bool = True) -> None:
         """Kill these processes' groups now."""
         with self._lock:
-            found = [proc for proc in procs if proc in self._live]
-            if expected:
-                self._expect(found)
-            else:
-                for proc in found:
-                    self._expected.pop(proc, None)
+            found = self._roll.expect(procs) if expected else self._roll.surprise(procs)
             if found and self._messages is not None:
                 self._send(self._messages, ("kill", found))
 
@@ -184,8 +168,7 @@ class Spawner:
         """
         with self._lock:
             zygote = self._zygote
-            waits = proc in self._live and proc not in self._pids
-            if not waits or not zygote or not is_stopped(zygote):
+            if not self._roll.waits(proc) or not zygote or not is_stopped(zygote):
                 return False
             reason = f"its zygote (pid {zygote}) is stopped; kill -CONT {zygote} lets it go on"
             calls = self._end(ExitReport(proc, 0, time=time.time(), reason=reason))
@@ -196,7 +179,7 @@ class Spawner:
     def rename(self, proc: int, label: str) -> None:
         """Put another label before the lines of a process."""
         with self._lock:
-            if proc in self._live and self._messages is not None:
+            if proc in self._roll and self._messages is not None:
                 self._send(self._messages, ("rename", proc, label))
 
     def forward(self, procs: Iterable[int], *, on: bool) -> None:
@@ -224,7 +207,7 @@ class Spawner:
         wanted = set(procs)
         while True:
             self.receive()
-            left = [proc for proc in wanted if proc in self._live]
+            left = [proc for proc in wanted if proc in self._roll]
             remaining = end - time.monotonic()
             if not left or remaining <= 0:
                 return left
@@ -237,9 +220,7 @@ class Spawner:
         with self._lock:
             messages, zygote = self._messages, self._zygote
             self._messages, self._zygote = None, 0
-            self._expect(self._live)
-            self._live.clear()
-            self._pids.clear()
+            self._roll.clear()
             self._boards.close()
         if messages is None:
             return
@@ -317,15 +298,15 @@ class Spawner:
         how = f"{ended(status)}; another starts with the next process"
         calls: list[Callable[[], None]] = []
         kill_descendants(self._mark)
-        for proc in list(self._live):
-            pid = self._pids.get(proc, 0)
+        for proc in self._roll:
+            pid = self._roll.pid(proc) or 0
             report = ExitReport(
                 proc,
                 pid,
                 signal=9 if pid else None,
                 time=time.time(),
                 reason=f"its zygote (pid {zygote}) {how}",
-                expected=self._is_expected(proc, time.time()),
+                expected=self._roll.was_told(proc, time.time()),
             )
             calls += self._end(report)
         return calls
@@ -341,9 +322,7 @@ class Spawner:
         if self._messages is not None:
             self._messages.close()
         self._messages, self._zygote = None, 0
-        self._live, self._pids, self._limits, self._sent = {}, {}, {}, {}
-        self._expected = {}
-        self._together = []
+        self._roll, self._sent = Roll(), {}
         self._boards.forget()
 
     # reports
@@ -354,10 +333,10 @@ class Spawner:
         if kind == "exit":
             proc, pid, code, signal, seconds, moment, forced, reason = arguments
             if forced:
-                reason = f"still ran {self._limits.get(proc, 0):g} s after it was told to stop"
-                spec = self._live.get(proc)
-                if spec is not None and not self.quiet:
-                    note(f"monarch: [{spec.label}] (pid {pid}) {reason}; it was killed")
+                reason = f"still ran {self._roll.limit(proc):g} s after it was told to stop"
+                label = self._roll.label(proc)
+                if label is not None and not self.quiet:
+                    note(f"monarch: [{label}] (pid {pid}) {reason}; it was killed")
             report = ExitReport(
                 proc,
                 pid,
@@ -366,7 +345,7 @@ class Spawner:
                 seconds,
                 time=moment,
                 reason=reason,
-                expected=self._is_expected(proc, moment),
+                expected=self._roll.was_told(proc, moment),
                 forced=forced,
             )
             return self._end(report)
@@ -379,25 +358,13 @@ class Spawner:
             note(arguments[0])
         return []
 
-    def _expect(self, procs: Iterable[int]) -> None:
-        now = time.time()
-        for proc in procs:
-            self._expected.setdefault(proc, now)
-
-    def _is_expected(self, proc: int, moment: float) -> bool:
-        since = self._expected.get(proc)
-        return since is not None and moment >= since
-
     def _note_start(self, proc: int, pid: int) -> list[Callable[[], None]]:
-        self._pids[proc] = pid
+        self._roll.started(proc, pid)
         handler = self._on_started
         return [] if handler is None else [lambda: handler(proc, pid)]
 
     def _end(self, report: ExitReport) -> list[Callable[[], None]]:
-        self._live.pop(report.proc, None)
-        self._pids.pop(report.proc, None)
-        self._limits.pop(report.proc, None)
-        self._expected.pop(report.proc, None)
+        self._roll.ended(report.proc)
         handler = self._on_exit
         calls = [] if handler is None else [lambda: handler(report)]
         return [*calls, lambda: self._boards.give_back(report.proc)]
@@ -409,30 +376,6 @@ def note(text: str) -> None:
         os.write(2, text.encode() + b"\n")
     except OSError:
         pass
-
-
-def _pairs(count: int) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
-    try:
-        for _ in range(count):
-            ours, theirs = _socket.socketpair()
-            found.append((ours.detach(), theirs.detach()))
-    except OSError as error:
-        for pair in found:
-            for fd in pair:
-                os.close(fd)
-        if error.errno not in {errno.EMFILE, errno.ENFILE}:
-            raise
-        import resource  # noqa: PLC0415 - only on the way out
-
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        raise OSError(
-            error.errno,
-            f"cannot start {count} processes: descriptors ran out after the links of {len(found)} "
-            f"(each takes two here until it has started, then one; RLIMIT_NOFILE is {soft}, at "
-            f"most {hard}: raise it with ulimit -n)",
-        ) from None
-    return found
 
 
 def _reap(pid: int) -> int | None:
