@@ -12,7 +12,7 @@ from monarch._actor.handle import ActorHandle, Route
 from monarch._actor.pickling import pack
 from monarch._actor.process import process
 from monarch._actor.replies import ERROR
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._shape import Shape, ShapedMesh, ValueMesh, encode_extent
 from monarch._shape.value_mesh import Failed
 from monarch.errors import SupervisionError

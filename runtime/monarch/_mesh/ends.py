@@ -8,7 +8,7 @@ from monarch import config
 from monarch._actor.future import Combined, Pending
 from monarch._actor.process import process
 from monarch._actor.replies import OK
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._proc import local
 
 TYPE_CHECKING = False

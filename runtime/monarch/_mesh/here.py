@@ -8,7 +8,7 @@ from monarch._actor.context import provide
 from monarch._actor.pickling import loads, pack
 from monarch._actor.process import at_start, process
 from monarch._actor.replies import ERROR, OK
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._mesh.host_mesh import HostMesh, HostRef
 from monarch._mesh.ids import new_id
 from monarch._mesh.placement import Placement, ProcRef

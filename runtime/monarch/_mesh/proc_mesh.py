@@ -10,7 +10,7 @@ from monarch._actor.future import Combined, Done, Then
 from monarch._actor.pickling import dumps
 from monarch._actor.process import at_start, process
 from monarch._actor.signature import Method
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._mesh.actor_mesh import ActorMesh
 from monarch._mesh.ids import new_id
 from monarch._mesh.placement import Placement, Spawned

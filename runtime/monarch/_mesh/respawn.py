@@ -7,8 +7,7 @@ from monarch._actor.future import Combined, Done, Pending
 from monarch._actor.pickling import dumps
 from monarch._actor.process import at_start, process
 from monarch._actor.replies import OK, error_from
-from monarch._mesh import placement as placements
-from monarch._mesh import spawning
+from monarch._mesh import placements, spawning
 from monarch._mesh.proc_mesh import begun
 
 TYPE_CHECKING = False

@@ -12,8 +12,7 @@ from monarch._actor.actor import Actor
 from monarch._actor.decorators import endpoint
 from monarch._actor.pickling import loads, pack
 from monarch._actor.process import process
-from monarch._mesh import placement as placements
-from monarch._mesh import spawning
+from monarch._mesh import placements, spawning
 from monarch._mesh.placement import ProcRef
 from monarch._proc import hosts, local
 from monarch._restart import Restart

@@ -12,7 +12,7 @@ from monarch._actor.cell import cells
 from monarch._actor.current import sender
 from monarch._actor.pickling import pack
 from monarch._actor.process import process
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._mesh.ids import new_id, new_ids
 from monarch._mesh.placement import Placement, ProcRef
 from monarch._restart import Restart

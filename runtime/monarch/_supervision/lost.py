@@ -16,7 +16,7 @@ from monarch._actor.cell import cells
 from monarch._actor.lifecycle import STOP
 from monarch._actor.pickling import pack
 from monarch._actor.process import origin
-from monarch._mesh.placement import holding, place_of, started_by, starter_of
+from monarch._mesh.placements import holding, place_of, started_by, starter_of
 from monarch._proc import hosts, local
 from monarch._proc.state import has_ended, is_ending, is_stopped
 from monarch._supervision.climb import ROOT

@@ -10,7 +10,7 @@ from __future__ import annotations
 from _thread import allocate_lock
 from time import monotonic
 
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._proc import hosts
 from monarch._restart import Restart
 from monarch._supervision.members import Actors, Procs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 
-from monarch._mesh import placement as placements
+from monarch._mesh import placements
 from monarch._mesh.placement import Placement, ProcRef
 from monarch._shape import Extent
 
