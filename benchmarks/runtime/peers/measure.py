@@ -53,8 +53,11 @@ def tree(root: int | None = None) -> list[int]:
     return found
 
 
-def processor_seconds(pids: list[int]) -> float:
-    """Time on a CPU that the threads of these processes have had so far, to the nanosecond."""
+def processor_seconds(pids: list[int], without: int = 0) -> float:
+    """Time on a CPU that the threads of these processes have had so far, to the nanosecond.
+
+    `without` is the native id of a thread that is not counted.
+    """
     total = 0
     for pid in pids:
         try:
@@ -62,6 +65,8 @@ def processor_seconds(pids: list[int]) -> float:
         except OSError:
             continue
         for task in tasks:
+            if task.name == str(without):
+                continue
             try:
                 stat = (task / "schedstat").read_text(encoding="ascii")
             except OSError:
