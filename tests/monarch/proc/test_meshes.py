@@ -182,15 +182,13 @@ def test_logging_options_bring_each_line_once():
         "asyncio.run(main())\n"
     )
     lines = clean(run(then, count=4)).splitlines()
-    assert sorted(line for line in lines if "streamed" in line) == [
-        f"[trainer {rank}] streamed" for rank in range(4)
-    ]
-    counts = [
-        int(line.split()[0].strip("[")) if "similar" in line else 1
-        for line in lines
-        if "alike" in line
-    ]
-    assert sum(counts) == 4
+    for text in ("streamed", "alike"):  # a line may come when the next option is set already
+        counts = [
+            int(line.split()[0].strip("[")) if "similar" in line else 1
+            for line in lines
+            if text in line
+        ]
+        assert sum(counts) == 4
 
 
 def test_a_binding_for_each_process_is_applied():
