@@ -127,6 +127,12 @@ class Dials:
         for dial in list(self._dials):
             self._fail(dial, LinkError("closed", "this process is ending"))
 
+    def leave(self) -> None:
+        """Let go of their sockets, in a fork."""
+        for _fd, _events, dial in self.waits():
+            assert dial.channel is not None  # noqa: S101 - for the type checker
+            dial.channel.sock.close()
+
     def knock(self) -> None:
         """Start the tries that are due."""
         now = time.monotonic()
@@ -354,7 +360,9 @@ class Dials:
         if away and self._gateway(dial) is not None:
             known = dial.address.url in self._identity.led
             over = over and dial.led == known
-            error, dial.aside = self._both(dial, error), error
+            before, dial.aside = dial.aside, error
+            if before is not None:  # the try that went the other way
+                error = LinkError(error.code, f"{error}; {before}")
             dial.led = not dial.led
         if now >= dial.until or over:
             self._fail(dial, error)
@@ -370,10 +378,6 @@ class Dials:
                 self._slow(dial.peer)
         dial.end = min(now + dial.pause, dial.until)
         dial.pause = min(dial.pause * 2, LONGEST_PAUSE)
-
-    def _both(self, dial: Dial, error: LinkError) -> LinkError:
-        """What a try ended with, and the one before it, which went the other way."""
-        return error if dial.aside is None else LinkError(error.code, f"{error}; {dial.aside}")
 
     def _fail(self, dial: Dial, error: LinkError) -> None:
         close(dial)

@@ -211,6 +211,8 @@ class Gate:
         """Let go of all of it, in a fork: it is the parent's, and none of its threads run here."""
         for door in self._doors:
             door.sock.close()
+        self._guests.leave()
+        self._dials.leave()
         for number in self._wake:
             os.close(number)
 

@@ -217,6 +217,31 @@ def test_a_listener_that_is_no_process_of_ours_is_named(process, name):
     fake.close()
 
 
+@pytest.mark.promise("F05")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")  # of forks beside threads
+def test_a_fork_holds_no_connection_in_the_making(process, name):
+    silent = socket.socket(socket.AF_UNIX)
+    silent.bind("\0" + parse(name).path[1:] + "-silent")
+    silent.listen()
+    a, _ = process(1)
+    b, _ = process(2)
+    b.listen(parse(name))
+    with raw(name), silent:
+        a.dial(parse(name + "-silent"), lambda *_: None, seconds=20)
+        made = []
+        end = time.monotonic() + 20
+        while len(made) < 2:
+            assert time.monotonic() < end
+            made = [guest.channel.fileno() for guest in list(b._guests._guests.values())]
+            made += [number for number, _, _ in a._dials.waits()]
+        child = os.fork()
+        if child == 0:
+            a.leave()
+            b.leave()
+            os._exit(sum(Path(f"/proc/self/fd/{number}").exists() for number in made))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def test_a_listener_that_never_answers_ends_the_dial(process, name, monkeypatch):
     monkeypatch.setattr(handshake, "SECONDS", 0.05)
     fake = socket.socket(socket.AF_UNIX)
