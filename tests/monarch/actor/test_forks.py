@@ -61,7 +61,7 @@ def run(tmp_path: Path, body: str) -> str:
     script = tmp_path / "program.py"
     script.write_text(HEAD + body, encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, str(script)],
+        [sys.executable, "-W", "ignore:This process:DeprecationWarning", str(script)],
         capture_output=True,
         text=True,
         timeout=90,

@@ -40,6 +40,7 @@ def test_silent_connections_are_bounded_in_number_and_time(process, name, monkey
     monkeypatch.setattr(handshake, "SECONDS", 0.3)
     b, at_b = process(2)
     b.listen(parse(name))
+    start = time.monotonic()
     silent = [raw(name) for _ in range(2 * guests.STRANGERS - 40)]
     for sock in silent:
         sock.sendall(_HELLO[:7])
@@ -50,7 +51,6 @@ def test_silent_connections_are_bounded_in_number_and_time(process, name, monkey
         seen.append(len(list(b._guests.waits())))
 
     monkeypatch.setattr(b._guests, "admit", lambda: (admit(), asked()))
-    start = time.monotonic()
     honest = raw(name)
     greet(honest, name)
     at_b.link_to(3)
