@@ -79,10 +79,15 @@ class Cluster(slurm.Cluster):
         subprocess.run(
             [str(_which("mariadb-install-db")), *install], check=True, capture_output=True
         )
+        # There before slurmdbd: with Debian 13's client library it takes no answer on a connection
+        # that has failed once, as it does where it has to make its database itself.
+        first = folder / "db.sql"
+        first.write_text("CREATE DATABASE slurm;\n", encoding="utf-8")
         self._run_daemon(
             [
                 *("mariadbd", *own, f"--socket={socket}", "--skip-networking"),
                 *(f"--pid-file={folder}/db.pid", f"--log-error={folder}/db.log"),
+                f"--init-file={first}",
                 *("--innodb-buffer-pool-size=32M", "--innodb-lock-wait-timeout=900"),
             ]
         )
