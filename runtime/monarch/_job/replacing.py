@@ -119,11 +119,15 @@ class ReplacingMesh(ProcMesh):
                 raise ValueError(self._said(f"replace_node({node_id!r})", f"the nodes are {known}"))
             count = procs.request.count
             ranks: list[int] = []
-            for place in places:
-                here = range(place * count, (place + 1) * count)
-                procs.leaving.update(procs.refs[rank].id for rank in here)
-                ranks += here
-                self._put_another(place)
+            try:
+                for place in places:
+                    here = range(place * count, (place + 1) * count)
+                    procs.leaving.update(procs.refs[rank].id for rank in here)
+                    self._put_another(place)
+                    ranks += here
+            except BaseException:
+                respawn(procs, ranks)  # where there is another host already
+                raise
             return respawn(procs, ranks)
 
     def stop(self, reason: str = "stopped by client") -> Future[None]:

@@ -7,12 +7,15 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 import monarch.actor
 from monarch.actor import Actor, ActorCrashError, SupervisionError, endpoint
+from monarch.errors import JobError
+from monarch.job import ProcessJob
 from monarch.mesh import ProcessMesh, ProcMesh
 from monarch.supervision import Restart
 from tests.promises.test_owners import alive, until
@@ -161,6 +164,79 @@ def test_all_lost_nodes_are_replaced_without_naming_them(local, failures):
         False,
     ]
     assert len(failures) == 2
+
+
+class OneLeft(ProcessJob):
+    """Has no other host to give."""
+
+    def _replace(self, node_id):
+        raise JobError(f"there is none for {node_id}")
+
+
+@pytest.mark.promise("S09")
+def test_nodes_for_which_there_is_no_other_leave_those_that_have_one_whole(failures):
+    mesh = ProcessMesh(OneLeft({"hosts": 3, "spares": 1}), 3, 1, spares=1)
+    try:
+        workers = mesh.spawn("w", Worker)
+        before = list(workers.where.call().get(T).values())
+        (spare,) = mesh.spares
+        for node in (0, 2):
+            crash(workers, node)
+        with pytest.raises(JobError, match="there is none for hosts_2"):
+            mesh.replace_node()
+        assert mesh.nodes == [spare, "hosts_1", "hosts_2"]
+        first, second = workers.slice(hosts=slice(0, 2)).where.call().get(T).values()
+        assert (first[0], second[:2]) == (spare, before[1][:2])
+        with pytest.raises(ActorCrashError):
+            workers.slice(hosts=2).where.call().get(T)
+        with pytest.raises(JobError, match="there is none for hosts_2"):
+            mesh.replace_node()
+        assert workers.slice(hosts=0).where.call_one().get(T)[:2] == first[:2]
+    finally:
+        mesh.stop().get(T)
+
+
+class Slow(Worker):
+    """Takes its time to be made again."""
+
+    def __init__(self):
+        super().__init__()
+        if os.environ["MONARCH_NODE_ID"] != "hosts_1":
+            time.sleep(1)
+
+
+@pytest.mark.promise("S09")
+def test_a_node_that_is_lost_while_it_takes_the_place_of_another_is_replaced_as_well(
+    local, failures
+):
+    mesh = local(hosts=2, spares=1)
+    workers = mesh.spawn("w", Slow)
+    workers.where.call().get(T)
+    lost = crash(workers, 1).node_id
+    taking = mesh.replace_node(lost)
+    spare = mesh.nodes[1]
+    (worker,) = [one for one in mesh._job._workers["spares"] if one.node == spare]
+    os.kill(worker.pid, signal.SIGKILL)
+    with pytest.raises(ActorCrashError) as raised:
+        taking.get(T)
+    assert raised.value.node_id == spare
+    mesh.replace_node(raised.value.node_id).get(T)
+    assert mesh.nodes[1] not in {lost, spare}
+    assert [one[0] for one in workers.where.call().get(T).values()] == mesh.nodes
+
+
+@pytest.mark.promise("S09")
+def test_several_threads_that_replace_a_node_use_up_one_host(local, failures):
+    mesh = local(hosts=2, spares=2)
+    workers = mesh.spawn("w", Worker)
+    workers.where.call().get(T)
+    lost = crash(workers, 1).node_id
+    spares = mesh.spares
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(mesh.replace_node, lost) for _ in range(4)]:
+            done.result(T).get(T)
+    assert mesh.nodes == ["hosts_0", spares[0]]
+    assert [one[0] for one in workers.where.call().get(T).values()] == mesh.nodes
 
 
 @pytest.mark.promise("S06")
