@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from monarch import config
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from monarch._link.address import Address
 
 TRUST_ALL = "trust_all_connections"
+_MOST = 0.9  # of the seconds for an attempt, after which its end counts as that of its time
 _NAME_PAUSE = 0.5  # seconds between two questions for the number of a name
 _NAME_LEAST = 1.0  # seconds for another host to say what a name stands for
 
@@ -102,13 +104,18 @@ class Attached(HostRef):
     `proc` waits for that, and raises what there is no link for.
     """
 
-    __slots__ = ("_ended", "_error", "_found", "_lock", "_seconds", "_title", "_waiting", "_worker")
+    __slots__ = (
+        *("_ended", "_error", "_found", "_late", "_lock", "_seconds", "_since", "_title"),
+        *("_waiting", "_worker"),
+    )
 
     def __init__(self, worker: str | Future[str], seconds: float, label: str) -> None:
         import threading  # noqa: PLC0415 - as in the gate
 
         self._worker = worker
         self._seconds = seconds
+        self._since = 0.0
+        self._late = False
         self._found = 0
         self._error: LinkError | None = None
         self._ended: threading.Event = threading.Event()
@@ -148,14 +155,17 @@ class Attached(HostRef):
             return self._worker.get(self._seconds)
         except TimeoutError as error:
             late = LinkError("timeout", f"the future of its address told none: {error}")
+            self._late = True
             raise self._named(late) from error
 
     def _named(self, error: LinkError) -> LinkError:
-        return LinkError(
-            error.code,
-            f"host {self._title}: {error} (it was waited for as long as the setting "
-            f"mesh_attach_config_timeout says, {self._seconds:g} s)",
-        )
+        text = f"host {self._title}: {error}"
+        if self._late:
+            text += (
+                " (it was waited for as long as the setting mesh_attach_config_timeout says, "
+                f"{self._seconds:g} s)"
+            )
+        return LinkError(error.code, text)
 
     def then(self, function: Callable[[LinkError | None], object]) -> None:
         """Call `function(None)` once there is a link, or with why there will be none."""
@@ -192,6 +202,7 @@ class Attached(HostRef):
         self._end(error)
 
     def _dial(self, where: Address) -> None:
+        self._since = monotonic()
         self.address = where.dial.url
         dial = where.dial
         here = process()
@@ -204,7 +215,7 @@ class Attached(HostRef):
 
     def _find(self, dial: Address, proc: int) -> None:
         """Ask for the number of a name, which takes time, until there is one."""
-        from time import monotonic, sleep  # noqa: PLC0415 - names are rare
+        from time import sleep  # noqa: PLC0415 - names are rare
 
         until = monotonic() + self._seconds
         while True:
@@ -238,6 +249,7 @@ class Attached(HostRef):
 
     def _end(self, error: LinkError | None) -> None:
         self._error = error
+        self._late = monotonic() - self._since > _MOST * self._seconds
         with self._lock:
             self._ended.set()
             waiting, self._waiting = self._waiting, []

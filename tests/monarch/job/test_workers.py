@@ -210,6 +210,7 @@ def test_a_client_with_another_secret_is_refused_and_told_so(worker, address, tm
     _, errors = client.communicate(timeout=60)
     assert client.returncode != 0
     assert "holds another secret" in errors
+    assert "was waited for" not in errors
     assert str(secret) in errors
     assert secret.read_bytes().hex() not in errors
     assert program.poll() is None
