@@ -51,7 +51,10 @@ def loads(data: bytes | str, source: str = "the job's text") -> JobTrait:
     try:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise JobStateError(f"{source} is not JSON: {error}") from None
+        raise JobStateError(
+            f"{source} is not JSON, so that it was cut or changed: {error}; end the job's hosts if "
+            "they run, and remove it: the next state() makes the job anew"
+        ) from None
     if not isinstance(document, dict) or "class" not in document:
         raise JobStateError(f'{source} holds no job: an object with "class" and "fields"')
     if document.get("schema") != SCHEMA:
