@@ -137,10 +137,10 @@ class Hosts:
         arguments = ["-c", _PREAMBLE + code, *arguments]
         return self.start(self.here, arguments, variables, stdin=subprocess.PIPE, stderr=None)
 
-    def run(self, code, *arguments, variables=None):
+    def run(self, code, *arguments, variables=None, seconds=SECONDS):
         """What a program on the first host tells, in one dict."""
         program = self.begin(code, *arguments, variables=variables)
-        out, _ = program.communicate(timeout=SECONDS)
+        out, _ = program.communicate(timeout=seconds)
         assert program.returncode == 0, f"status {program.returncode}: {out}"
         told: dict = {}
         for line in out.splitlines():
