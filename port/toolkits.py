@@ -309,7 +309,7 @@ def _refine(header: Version | None, path: Path, read: Callable[[str], str]) -> V
 def _version_of_json(text: str) -> str:
     try:
         return str(json.loads(text)["cuda"]["version"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         return text[:80]
 
 

@@ -53,20 +53,26 @@ class Cache:
             "facts": {key: _facts_json(self.facts[key]) for key in sorted(self.facts)},
             "results": {key: _entry_json(self.results[key]) for key in sorted(self.results)},
         }
-        return json.dumps(data, separators=(",", ":")).encode()
+        body = json.dumps(data, separators=(",", ":")).encode()[1:]
+        return _head(body) + body
 
 
 def load(data: bytes | None) -> Cache:
-    """The cache in `data`; empty where it is missing, broken or another version's."""
-    try:
-        found = json.loads(data or b"")
-        if found["tool"] != tool_digest():
-            return Cache()
-        facts = {key: _facts_of(each) for key, each in found["facts"].items()}
-        results = {key: _entry_of(each) for key, each in found["results"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError):
+    """The cache in `data`; empty where it is missing, damaged or another version's."""
+    body = (data or b"")[len(_head(b"")) :]
+    if not body or data != _head(body) + body:
         return Cache()
+    found = json.loads(data)
+    if found["tool"] != tool_digest():
+        return Cache()
+    facts = {key: _facts_of(each) for key, each in found["facts"].items()}
+    results = {key: _entry_of(each) for key, each in found["results"].items()}
     return Cache(facts, results)
+
+
+def _head(body: bytes) -> bytes:
+    """What stands before `body`: a damaged cache would hide findings."""
+    return b'{"sha256":"%b",' % hashlib.sha256(body).hexdigest().encode()
 
 
 def key(path: str, digest: str) -> str:

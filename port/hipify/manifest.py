@@ -51,7 +51,7 @@ def read(out: Path) -> dict[str, Any]:
     """The manifest of an output folder, empty where there is none that can be read."""
     try:
         data = json.loads((out / FOLDER / FILE).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     is_one = isinstance(data, dict) and isinstance(data.get("files"), dict)
     return data if is_one and isinstance(data.get("options"), dict) else {}

@@ -84,7 +84,7 @@ def _contains(outer: str, inner: str) -> bool:
 def _read_json(folder: Path, name: str) -> dict[str, Any]:
     try:
         data = json.loads((folder / name).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return data if isinstance(data, dict) else {}
 

@@ -50,8 +50,9 @@ def read(path: Path) -> dict[str, str]:
     """The entries of one file of such tables; entries that are no pair of names are passed over."""
     try:
         module = ast.parse(path.read_text("utf-8"), str(path))
-    except (OSError, SyntaxError, ValueError) as error:
-        raise InputError(f"{path}: torch's tables cannot be read: {error}") from None
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reason = str(error) or "nested too deeply"
+        raise InputError(f"{path}: torch's tables cannot be read: {reason}") from None
     entries: dict[str, str] = {}
     for statement in module.body:
         if not isinstance(statement, ast.Assign) or not isinstance(statement.targets[0], ast.Name):

@@ -162,6 +162,8 @@ def parse(text: str, source: str) -> Policy:
         line = re.search(r"at line (\d+)", str(error))
         place = line.group(1) if line else str(text.count("\n") + 1)
         raise InputError(f"{source}:{place}: not TOML: {error}") from None
+    except RecursionError:
+        raise InputError(f"{source}:1: nested too deeply; wanted tables of values") from None
     return _Reader(text, source).policy(document)
 
 

@@ -259,7 +259,7 @@ def test_headers_win_over_a_version_file_of_another_release(tmp_path):
     assert rocm_version(home, home / "include") == Version("6.4.1")
 
 
-@pytest.mark.parametrize("text", ["nonsense", "{", '{"cuda": 3}'])
+@pytest.mark.parametrize("text", ["nonsense", "{", '{"cuda": 3}', "[" * 99_999])
 def test_a_broken_version_file_leaves_the_headers_word(tmp_path, text):
     trees.write(trees.cuda(tmp_path / "usr/local/cuda") / "version.json", text)
     assert found(tmp_path).chosen().version == Version("13.0")

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from port.errors import EnvironmentMissingError
+from port.errors import EnvironmentMissingError, InputError
 from port.hipify import tables, torch_map
 
 TABLES = """
@@ -23,6 +23,14 @@ def torch_with_tables(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     return tmp_path
+
+
+@pytest.mark.parametrize("text", ["a = (", "a = " + "(" * 99_999, "a = " + "-" * 99_999 + "1"])
+def test_tables_that_cannot_be_read_are_named(tmp_path, text):
+    path = tmp_path / "tables.py"
+    path.write_text(text)
+    with pytest.raises(InputError, match="torch's tables cannot be read"):
+        torch_map.read(path)
 
 
 @pytest.mark.report("10")

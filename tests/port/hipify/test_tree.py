@@ -247,7 +247,11 @@ def test_findings_of_an_unchanged_tree_are_told_again(tmp_path: Path) -> None:
     assert convert(source, tmp_path / "out").conversion.findings == first
 
 
-@pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"tool": 1}', b"\xff\xfe", b"null"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"[]", b'{"tool": 1}', b"\xff\xfe", b"null", b"[" * 100_000],
+    ids=["empty", "begun", "list", "other", "bytes", "null", "deep"],
+)
 @pytest.mark.parametrize("name", ["cache.json", "manifest.json", "pending.json"])
 def test_a_broken_record_is_as_none(tmp_path: Path, name: str, content: bytes) -> None:
     source = write(tmp_path / "in", {"a.cu": CODE})
@@ -255,6 +259,15 @@ def test_a_broken_record_is_as_none(tmp_path: Path, name: str, content: bytes) -
     write(tmp_path / "out", {f".hipify/{name}": content})
     assert convert(source, tmp_path / "out").ok
     assert files_in(tmp_path / "out") == {"a.cu": CONVERTED.encode()}
+
+
+def test_a_cache_with_a_byte_changed_hides_no_finding(tmp_path: Path) -> None:
+    source = write(tmp_path / "in", {"a.cpp": "int a = cuMulticastCreate(1, 2);\n"})
+    first = convert(source, tmp_path / "out").conversion.findings
+    cache = tmp_path / "out/.hipify/cache.json"
+    assert b'"error"' in cache.read_bytes()
+    cache.write_bytes(cache.read_bytes().replace(b'"error"', b'"notes"'))
+    assert convert(source, tmp_path / "out").conversion.findings == first
 
 
 @pytest.mark.promise("B06")

@@ -70,6 +70,11 @@ def test_broken_toml_names_file_and_line():
         parse(HEAD + "[needed\n", "my.toml")
 
 
+def test_a_file_nested_without_end_is_a_one_line_error():
+    with pytest.raises(InputError, match=r"^my\.toml:1: nested too deeply"):
+        parse(f"{HEAD}needed = {'[' * 99_999}", "my.toml")
+
+
 def test_missing_and_undecodable_files_are_one_line_errors(tmp_path):
     with pytest.raises(InputError, match="cannot read the policy file"):
         load(tmp_path / "none.toml")
