@@ -244,7 +244,7 @@ def _wrapper(declared: Declaration, mapping: Mapping) -> Piece | None:
         fit, own = _fit(cuda, hip, mapping)
         if not _castable(fit, own, cuda, hip, mapping):
             return None
-        needed = needed or own or fit is Fit.CAST
+        needed = needed or own or fit in (Fit.UNCONST, Fit.CAST)
         name = _argument(number)
         copied = _copied_in(cuda, mapping)
         if copied is not None:

@@ -259,7 +259,7 @@ class Mapping:
         return found[0] if found else None
 
     def takes(self, name: str, target: str) -> bool:
-        """Whether a call of the CUDA function `name` compiles as one of `target` as it is."""
+        """Whether a call of the CUDA function `name` compiles as one of `target`, but for const."""
         cuda, hip = self.cuda.get(name), self.hip.get(target)
         if cuda is None or hip is None or cuda.parameters is None or hip.parameters is None:
             return False
@@ -270,7 +270,7 @@ class Mapping:
                 self.target_of,
                 self.hip,
             )
-            <= signature.Fit.IMPLICIT
+            <= signature.Fit.UNCONST
             for mine, theirs in zip(cuda.parameters, hip.parameters, strict=True)
         )
 

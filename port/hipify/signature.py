@@ -47,27 +47,37 @@ _RESOLVE_DEPTH = 8
 
 
 class Fit(IntEnum):
-    """How a CUDA argument passes for a HIP parameter; the larger, the worse."""
+    """How a CUDA argument passes for a HIP parameter; the larger, the worse.
+
+    UNCONST is a cast that takes a `const` away and changes nothing else.
+    """
 
     SAME = 0
     IMPLICIT = 1
-    CAST = 2
-    NARROW = 3
-    NONE = 4
+    UNCONST = 2
+    CAST = 3
+    NARROW = 4
+    NONE = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A type taken apart: the name at the bottom, pointer levels, and whether it is read only.
+    """A type taken apart: the name at the bottom, pointer levels, and which of them are read only.
 
-    `names` are the names that typedefs led through, the spelled one first, `base` last.
+    Level 0 is the value itself, level 1 what it points to, and so on. `names` are the names that
+    typedefs led through, the spelled one first, `base` last.
     """
 
     base: str
     pointers: int
-    const: bool
+    read_only: frozenset[int]
     names: tuple[str, ...] = ()
     spelled_pointers: int = 0
+
+    @property
+    def const(self) -> bool:
+        """Whether what is at the bottom is read only."""
+        return self.pointers in self.read_only
 
     @property
     def integer(self) -> tuple[int, bool] | None:
@@ -77,7 +87,8 @@ class Shape:
 @cache
 def shape(spelling: str, table: Table) -> Shape:
     """Take `spelling` apart, typedefs of `table` resolved down to a name that stands for itself."""
-    text, pointers, const, names = _TAGS.sub("", spelling), 0, False, list[str]()
+    text, pointers, names = _TAGS.sub("", spelling), 0, list[str]()
+    read_only = set[int]()
     spelled = 0
     for _ in range(_RESOLVE_DEPTH):
         text = text.strip()
@@ -87,9 +98,11 @@ def shape(spelling: str, table: Table) -> Shape:
             word = next(end for end in ("*", "const", "__restrict") if text.endswith(end))
             text = text.removesuffix(word).strip()
             pointers += word == "*"
-            const = const or (word == "const" and pointers == 0)
+            if word == "const":
+                read_only.add(pointers)
         if text.startswith("const "):
-            text, const = text.removeprefix("const ").strip(), True
+            text = text.removeprefix("const ").strip()
+            read_only.add(pointers)
         if not names:
             spelled = pointers
         names.append(text)
@@ -105,7 +118,7 @@ def shape(spelling: str, table: Table) -> Shape:
         if opaque and opaque[1] not in {"void", "char"}:
             break
         text = under
-    return Shape(text, pointers, const, tuple(names), spelled)
+    return Shape(text, pointers, frozenset(read_only), tuple(names), spelled)
 
 
 def fit(cuda: Shape, hip: Shape, renamed: Callable[[str], str | None], hips: Table) -> Fit:
@@ -114,9 +127,8 @@ def fit(cuda: Shape, hip: Shape, renamed: Callable[[str], str | None], hips: Tab
     `renamed` gives the HIP name of a CUDA name; `hips` is the table of HIP's names.
     """
     if _same(cuda, hip, renamed, hips):
-        if cuda.const and not hip.const and hip.pointers:
-            return Fit.CAST
-        return Fit.SAME
+        kept = not hip.pointers or cuda.read_only - {0} <= hip.read_only
+        return Fit.SAME if kept else Fit.UNCONST
     if cuda.pointers == 0 and hip.pointers == 0:
         if cuda.integer and hip.integer:
             return Fit.IMPLICIT if hip.integer[0] >= cuda.integer[0] else Fit.NARROW

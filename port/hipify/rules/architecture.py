@@ -136,12 +136,20 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 "version-macro",
                 "error",
                 index,
-                f"{name.decode()} is not defined when HIP is compiled: it counts as 0 in #if and "
-                "fails to compile elsewhere",
+                _version_message(name, context),
                 "ask for the feature, or for HIP_VERSION on the HIP side; no CUDA version stands "
                 "for a HIP version",
             )
     yield from _guards(unit, context)
+
+
+def _version_message(name: bytes, context: Context) -> str:
+    text = name.decode()
+    if name in context.project.defined:
+        return f"{text} is not HIP's: what the tree defines it as is a version of CUDA's"
+    said = f"{text} is not defined when HIP is compiled: it counts as 0 in #if and "
+    stands = context.mapping.stand_in(text) is not None
+    return said + ("0 stands for it in code" if stands else "fails to compile elsewhere")
 
 
 def _architecture(unit: Unit) -> Iterator[Finding | Edit]:
