@@ -40,14 +40,14 @@ def rename(unit: Unit, context: Context, conditions: Conditions) -> Iterator[Fin
             if entry.target != text:
                 for index in places:
                     found = entry if entry.target else _guarded(context, conditions, index, entry)
-                    yield from _known(unit, context, index, name, found)
+                    yield from _known(unit, context, conditions, index, name, found)
         elif LOOKS_LIKE_CUDA.fullmatch(name) and name not in context.project.declared:
             for index in places:
                 yield from _unknown(unit, index)
 
 
 def _known(
-    unit: Unit, context: Context, index: int, name: bytes, entry: Entry
+    unit: Unit, context: Context, conditions: Conditions, index: int, name: bytes, entry: Entry
 ) -> Iterator[Finding | Edit]:
     directive = unit.directive_at(index)
     if directive is not None and directive.name in _TEXT_DIRECTIVES:
@@ -73,7 +73,7 @@ def _known(
         if name in context.project.defined:
             yield _own(unit, index, entry)
             return
-        yield from _lacking(unit, context, index, entry)
+        yield from _lacking(unit, context, conditions, index, entry)
     else:
         if entry.how == "compat" and directive is not None and _is_listed(unit, directive, index):
             # Whoever applies the list may quote the name or take its type: a wrapper has neither.
@@ -90,12 +90,14 @@ def _known(
         yield _replacement(unit, context, index, entry, entry.target or "")
 
 
-def _lacking(unit: Unit, context: Context, index: int, entry: Entry) -> Iterator[Finding | Edit]:
+def _lacking(
+    unit: Unit, context: Context, conditions: Conditions, index: int, entry: Entry
+) -> Iterator[Finding | Edit]:
     """The report of a name that HIP lacks, and what stands for it where something can."""
     since = f"; HIP has it from {entry.since} on" if entry.since else ""
     message = f"{entry.name} has no counterpart in HIP {context.release}{since}"
     number = piece = None
-    if _may_stand_in(unit, index):
+    if _may_stand_in(unit, index) and conditions.release_at(index) is not None:
         number = stand_ins.number(entry.name, context.mapping)
         piece = None if number else context.mapping.stand_in(entry.name)
     if number is None and piece is None:

@@ -2,13 +2,15 @@
 
 A function that HIP lacks becomes one that returns `hipErrorNotSupported`, which CUDA's own may
 return as well; a type becomes one that only such functions take; an enumerator becomes a number
-that HIP does not use. Every place is reported as an error all the same: what needs the name does
-not work. Only the driver's and the runtime's own interface is served.
+that HIP does not use; a version is 0, as a condition takes it. Every place is reported as an error
+all the same: what needs the name does not work. Functions and types are served for the driver's and
+the runtime's own interface alone.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from port.hipify import compat, flags, signature
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from port.hipify.tables import Declaration
 
 _PREFIX = "port_unsupported_"
+_VERSION = re.compile(r"\w+_(?:VERSION|VER_[A-Z]+)|CUDNN_(?:MAJOR|MINOR|PATCHLEVEL)")
 _HEADERS = frozenset(
     {"cuda.h", "cuda_runtime_api.h", "driver_types.h", "cudaGL.h", "cudaProfiler.h"}
 )
@@ -36,13 +39,14 @@ _OUTCOMES = {
     "hipDeviceAttribute_t": ", so asking for it fails with hipErrorInvalidValue",
     "hipError_t": ", so no call returns it",
 }
+_STATUS = re.compile(r"(?:Status|Result)(?:_t)?$")
 _FAR = 1 << 20  # past the values of every other enumeration of HIP's
 
 
 def number(name: str, mapping: Mapping) -> str | None:
     """The constant for an enumerator that HIP's own enumeration lacks; None for other names."""
     declared = mapping.cuda.get(name)
-    if declared is None or declared.kind != "enumerator" or declared.header not in _HEADERS:
+    if declared is None or declared.kind != "enumerator":
         return None
     target = mapping.target_of(declared.result)
     value = mapping.cuda.enumerators(declared.result).get(name)
@@ -52,10 +56,30 @@ def number(name: str, mapping: Mapping) -> str | None:
     if offset is not None:
         value += offset
         return f"(({target}){value})" if value <= _LARGEST[target] else None
-    taken = mapping.hip.enumerators(mapping.hip.enumeration(target) or target).values()
+    taken = frozenset(mapping.hip.enumerators(mapping.hip.enumeration(target) or target).values())
     if not taken:
         return None
-    return f"(({target}){value + _FAR if value in taken else value})"
+    if _STATUS.search(target):
+        value = _unused_status(declared.result, value, taken, mapping)
+    elif value in taken:
+        value += _FAR
+    return f"(({target}){value})"
+
+
+def _unused_status(enumeration: str, value: int, taken: frozenset[int], mapping: Mapping) -> int:
+    """What stands for `value` of what calls return: it can be a label of a `switch`.
+
+    A label has to be among the values that the bits of the largest one in `taken` can hold.
+    """
+    end = 1 << max(taken).bit_length()
+    values = mapping.cuda.enumerators(enumeration)
+    lacking = sorted({values[each] for each in values if mapping.target_of(each) is None})
+    kept = {each for each in lacking if 0 <= each < end} - taken
+    if value in kept:
+        return value
+    place = [each for each in lacking if each not in kept].index(value)
+    free = (each for each in range(end) if each not in taken and each not in kept)
+    return next(islice(free, place, None), value + _FAR)
 
 
 def find(name: str, mapping: Mapping) -> Piece | None:
@@ -64,6 +88,8 @@ def find(name: str, mapping: Mapping) -> Piece | None:
     `name` is one of CUDA's without a target. `Mapping.stand_in` keeps the answers.
     """
     declared = mapping.cuda.get(name)
+    if declared is not None and declared.kind == "macro" and _VERSION.fullmatch(name):
+        return _version(name)
     if declared is None or declared.header not in _HEADERS:
         return None
     tag = mapping.cuda.enumeration(name)
@@ -88,6 +114,12 @@ def effect(entry: Entry, value: str | None) -> str:
     if entry.kind == "enumerator":
         return "CUDA's number stands for it, which no HIP call knows"
     return "a type that only other stand-ins take stands for it"
+
+
+def _version(name: str) -> Piece:
+    """What a condition takes an undefined version for, unless the build says what it is."""
+    target = _PREFIX + name
+    return Piece(target, f"\n#ifndef {target}\n#define {target} 0\n#endif\n")
 
 
 def _function(declared: Declaration, mapping: Mapping) -> Piece | None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from port.hipify import compat_header, tables
+from port.hipify import compat_header, stand_ins, tables
 from port.hipify.mapping import Mapping
 from tests.hip_headers import errors_of
 from tests.port.hipify.one_file import convert, output, reports
@@ -56,6 +56,50 @@ def test_the_report_says_from_which_release_on_hip_has_the_name():
 )
 def test_a_number_is_never_one_that_means_another_enumerator_of_hip(code, expected):
     assert expected in output(f"void f(CUmemAllocationProp prop) {{ {code} }}\n")
+
+
+@pytest.mark.parametrize("result", ["cufftResult_t", "cublasStatus_t", "nvrtcResult"])
+def test_each_status_of_a_library_can_be_a_label_beside_those_that_hip_has(result):
+    mapping = Mapping("6.4")
+    target = mapping.target_of(result)
+    taken = set(mapping.hip.enumerators(mapping.hip.enumeration(target) or target).values())
+    named = mapping.cuda.enumerators(result)
+    lacking = [name for name in named if mapping.lookup(name).target is None]
+    numbers = [int(stand_ins.number(name, mapping).strip("()").split(")")[1]) for name in lacking]
+    assert lacking
+    assert not taken & set(numbers)
+    assert len(set(numbers)) == len({named[name] for name in lacking})
+    assert max(numbers) < 1 << max(taken).bit_length()
+
+
+def test_a_status_that_a_library_of_hip_s_lacks_is_an_error_and_compiles_as_a_label():
+    text = "int f(cufftResult r) { switch (r) { case CUFFT_LICENSE_ERROR: return 1; } return 0; }\n"
+    assert "case ((hipfftResult_t)15): return 1;" in output(text)
+    assert [found[2:] for found in reports(text)] == [("stand-in", "CUFFT_LICENSE_ERROR")]
+
+
+@pytest.mark.parametrize("name", ["CUDA_VERSION", "CUDART_VERSION", "CUBLAS_VER_MAJOR"])
+def test_a_version_in_code_is_what_a_condition_takes_it_for(name):
+    text = f"#if {name} >= 12000\n#define MINE {name}\n#endif\nint f() {{ return (int){name}; }}\n"
+    assert f"#if {name} >= 12000\n#define MINE port_unsupported_{name}" in output(text)
+    assert f"return (int)port_unsupported_{name};" in output(text)
+    assert [found[::2] for found in reports(text)] == [
+        (line, "version-macro") for line in (1, 2, 4)
+    ]
+    assert errors_of(f"{whole(text)}static_assert({name} + 1);", "6.4", "c++") != ""
+    assert errors_of(f"{whole(text)}static_assert(!port_unsupported_{name});", "6.4", "c++") == ""
+
+
+@pytest.mark.parametrize("code", ["int v = CUDA_VERSION;", "int r = cuLaunchGrid(k, 1, 2);"])
+def test_nothing_stands_for_a_name_in_code_that_no_hip_build_compiles(code):
+    text = f"#ifndef __HIP_PLATFORM_AMD__\n{code}\n#endif\n"
+    assert output(text) == text
+    assert reports(text) == []
+
+
+def test_a_version_that_the_tree_defines_itself_stays():
+    text = "#ifndef CUDA_VERSION\n#define CUDA_VERSION 0\n#endif\nint v = CUDA_VERSION;\n"
+    assert output(text) == text
 
 
 @pytest.mark.parametrize(
