@@ -80,7 +80,7 @@ def test_a_certificate_that_is_wrong_is_refused_with_the_reason(hosts, tmp_path,
     host = rig.others[0]
     shown = {
         "authority": lambda: others.issue("host", host.address),
-        "expired": lambda: ours.issue("host", host.address, days=-1),
+        "expired": lambda: ours.issue("host", host.address, days=0),
         "host": lambda: ours.issue("host", "10.77.0.99"),
     }[fault]()
     _program, address = rig.serve(host, variables=variables(ours, shown))
@@ -101,7 +101,7 @@ def test_a_program_whose_certificate_has_expired_is_refused(hosts, tmp_path):
     ours = Authority(tmp_path, "ours")
     host = rig.others[0]
     _program, address = rig.serve(host, variables=variables(ours, ours.issue("h", host.address)))
-    mine = variables(ours, ours.issue("program", rig.here.address, days=-1))
+    mine = variables(ours, ours.issue("program", rig.here.address, days=0))
     told = rig.run(REFUSED, address, variables=mine)
     assert "it refuses the certificate of this process" in told["error"]
     assert "expired" in told["error"]
