@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from monarch._proc.boards import Running
 
 _BATCH = min(64, MOST_DESCRIPTORS)
+_LOOK_MS = 500  # that the zygote takes nothing, after which it is looked whether it is stopped
 
 
 class Spawner:
@@ -194,6 +195,8 @@ class Spawner:
             messages = self._messages
             if messages is None:
                 return
+            if messages.queued:
+                self._send_rest(messages)
             arrived, ended = messages.receive()
             calls = [call for message, _ in arrived for call in self._take(*message)]
             if ended:
@@ -211,8 +214,10 @@ class Spawner:
             remaining = end - time.monotonic()
             if not left or remaining <= 0:
                 return left
+            messages = self._messages
+            more = select.POLLOUT if messages is not None and messages.queued else 0
             poll = select.poll()
-            poll.register(self.fileno(), select.POLLIN)
+            poll.register(self.fileno(), select.POLLIN | more)
             poll.poll(min(remaining * 1000 + 1, 20 if self._watch else 1000))
 
     def close(self, timeout: float = 5.0) -> None:
@@ -280,10 +285,18 @@ class Spawner:
             while messages.queued:
                 poll = select.poll()
                 poll.register(messages.fileno(), select.POLLOUT)
-                poll.poll()
+                if not poll.poll(_LOOK_MS) and is_stopped(self._zygote):
+                    return  # it gets the rest with what comes next, if somebody lets it go on
                 messages.flush()
         except BrokenPipeError:
             pass  # its end is reported by `receive`, for every process of it
+
+    def _send_rest(self, messages: Messages) -> None:
+        """Go on with what a zygote that was stopped has not taken."""
+        try:
+            messages.flush()
+        except BrokenPipeError:
+            pass  # as above
 
     def _lose_zygote(self) -> list[Callable[[], None]]:
         """The zygote ended by itself: so have all its processes, by their death signal."""

@@ -122,6 +122,20 @@ def test_a_stopped_process_can_be_killed(procs):
     assert p.report(id_).signal == 9
 
 
+def test_a_stopped_zygote_keeps_nobody_waiting_and_gets_its_orders_later(procs, monkeypatch):
+    p = procs()
+    (id_,) = p.spawn()
+    assert ask(p, id_, "1") == 1
+    kill(p.spawner.zygote, signal.SIGSTOP)
+    monkeypatch.setenv("MUCH", "x" * 4_000_000)  # more than its socket takes
+    (held,) = p.spawn()
+    assert p.spawner.held_up(held)
+    assert "is stopped" in p.reports[held].reason
+    p.spawner.kill([id_])
+    kill(p.spawner.zygote, signal.SIGCONT)
+    assert p.report(id_).signal == 9
+
+
 def test_closing_kills_what_is_left(procs):
     p = procs("deaf")
     ids = p.spawn(2)
