@@ -463,6 +463,7 @@ class Engine {
   bool handed_ = false;             // the last poll had something for a thread other than its own
   int wanted_ = 0;         // threads that want the lead from the caretaker
   std::uint64_t polls_ = 0;
+  std::uint64_t beats_ = 0;  // heartbeats that came
   std::vector<Waiter*> credit_waiters_;
   std::vector<Waiter*> space_waiters_;  // for room in a link, or for the link
 

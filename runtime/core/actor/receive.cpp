@@ -96,10 +96,12 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       return true;
     }
     case wire::Kind::kPing:
+      ++beats_;
       (void)link.acknowledge(/*now=*/true);
       (void)send(peer, wire::Kind::kPong, {}, {}, {}, {}, {});
       return true;
     case wire::Kind::kPong:
+      ++beats_;
       return true;
     case wire::Kind::kCast:
     case wire::Kind::kDeliver:

@@ -18,7 +18,7 @@ constexpr base::Duration kStuck = std::chrono::milliseconds(100);
 constexpr base::Duration kBlocked = std::chrono::milliseconds(2);  // waits for an answer
 constexpr base::Duration kSlowSpin = std::chrono::microseconds(10);
 constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
-constexpr int kQuietTicks = 3;  // before the caretaker stops looking: heartbeats alone start it again
+constexpr int kQuietTicks = 3;  // before the caretaker stops looking, until the lead is free
 constexpr std::size_t kMostWorkers = 4096;
 
 thread_local std::uint32_t worker_at = ~std::uint32_t{0};  // of the worker whose thread this is
@@ -95,8 +95,10 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
       net::Polled polled = net::Polled::kReady;
       do {
         handed_ = false;
+        const std::uint64_t beats = beats_;
         polled = poll_once(lock, until, std::exchange(spin, false));
-        if (polled == net::Polled::kReady) spin = true;
+        // After a heartbeat nothing else is about to come.
+        if (polled == net::Polled::kReady) spin = beats_ == beats;
       } while (polled != net::Polled::kSignal && !ready() && !stopping_ && !(is_worker && handed_) &&
                (!until || clock_.now() < *until));
       waiter.leads = false;
@@ -136,6 +138,7 @@ void Engine::release_lead() {
   if (!followers_.empty()) {
     followers_.front()->condition.notify_one();
   } else if (caretaker_deep_) {
+    caretaker_deep_ = false;
     caretaker_condition_.notify_one();
   }
 }
@@ -371,6 +374,7 @@ void Engine::caretaker() {
   std::uint64_t seen = polls_;
   std::uint64_t delays = delays_;
   int quiet = 0;
+  bool led = false;  // by one thread, all the time that the caretaker slept for long
   base::Duration tick = k_tick;
   while (!stopping_) {
     sweep(lock);
@@ -384,16 +388,19 @@ void Engine::caretaker() {
         idle_.front()->condition.notify_one();
       } else {
         // Nobody waits for what it reads, unless there is an event loop that is not ours: so it
-        // reads once a tick and leaves the processor to those that work.
+        // reads no more than once a tick and leaves the processor to those that work.
         lead_ = Lead::kCaretaker;
+        bool rare = false;
         do {
+          const base::Instant began = now;
           caretaker_until_ = due;
           poll_once(lock, due, /*spin=*/false);
           sweep(lock);
           now = clock_.now();
           due = run_timers(now);
+          rare = now - began > k_tick;
         } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty() &&
-                 (has_foreign_ || now < casting_.relaying_until));
+                 (rare || has_foreign_ || now < casting_.relaying_until));
         release_lead();
         if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
       }
@@ -402,7 +409,8 @@ void Engine::caretaker() {
     seen = polls_;
     now = clock_.now();
     const bool burst = std::exchange(delays, delays_) != delays_ || flush_armed_;
-    caretaker_deep_ = lead_ == Lead::kThread && quiet > kQuietTicks && !burst && !relief_armed_;
+    caretaker_deep_ = lead_ == Lead::kThread && (led || quiet > kQuietTicks) && !burst &&
+                      !relief_armed_;
     if (caretaker_deep_) {
       caretaker_until_ = due;
       quiet = 0;
@@ -410,7 +418,7 @@ void Engine::caretaker() {
       caretaker_until_ = now + (burst ? kFlushDelay : tick);
     }
     caretaker_condition_.wait_until(lock, caretaker_until_);
-    caretaker_deep_ = false;
+    led = std::exchange(caretaker_deep_, false);
   }
 }
 
