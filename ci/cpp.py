@@ -115,7 +115,7 @@ def macos_command(python: str, source: Path) -> list[str]:
 
 def sources() -> list[Path]:
     """Every file of the core that ends up in the module."""
-    apart = ("_test.cpp", "_fuzz.cpp", "test_main.cpp", "call_path.cpp")
+    apart = ("_test.cpp", "_world.cpp", "_fuzz.cpp", "test_main.cpp", "call_path.cpp")
     return [
         path
         for path in sorted(_SOURCES.rglob("*.cpp"))

@@ -1,6 +1,5 @@
 // Messages by way of other processes: an origin, agents, and their processes, in one program.
 #include <doctest/doctest.h>
-#include <sys/socket.h>
 
 #include <array>
 #include <memory>
@@ -9,27 +8,15 @@
 #include <vector>
 
 #include "actor/engine.hpp"
+#include "actor/engine_world.hpp"
 
 namespace monarch::actor {
 namespace {
 
-using base::Bytes;
+using namespace world;
 
 constexpr std::uint64_t kOrigin = 1;
 constexpr std::uint64_t kActor = 7;
-
-Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-
-std::string text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-void connect(Engine& one, Engine& other) {
-  std::array<int, 2> ends{};
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
-  REQUIRE(one.add_link(other.proc(), ends[0]).ok());
-  REQUIRE(other.add_link(one.proc(), ends[1]).ok());
-}
 
 // A process whose actor keeps what it gets, and answers with it; "late" ones later.
 class Receiver {

@@ -22,14 +22,15 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "actor/board.hpp"
 #include "actor/casting.hpp"
+#include "actor/event.hpp"
 #include "actor/inbox.hpp"
 #include "actor/mailbox.hpp"
+#include "actor/peer.hpp"
 #include "actor/shipping.hpp"
 #include "base/clock.hpp"
 #include "net/arena.hpp"
@@ -43,93 +44,6 @@ namespace monarch::actor {
 
 using Lock = std::unique_lock<std::mutex>;
 
-// Bytes that were sent to one receiver and not yet handled by it.
-struct Outlet {
-  std::size_t outstanding = 0;
-};
-
-// Something to send to a process that has no link yet.
-struct Parked {
-  wire::Kind kind;
-  std::string head;
-  Payload payload;
-};
-
-struct Peer {
-  std::uint64_t id = 0;
-  std::unique_ptr<net::Link> link;  // ours goes out here
-  // The peer's, when both dialled at once: each side sends on its own and reads both.
-  std::unique_ptr<net::Link> second;
-  wire::Watch watch;
-  std::optional<wire::Pace> pace = {};  // in place of the engine's
-  std::uint64_t written = 0;  // bytes that had gone out when the link was lost
-  bool dialing = false;
-  std::shared_ptr<const std::string> failure;  // set by fail_peer
-  std::deque<Parked> parked;
-  std::unordered_map<std::uint64_t, std::shared_ptr<Outlet>> outlets;  // by actor or inbox there
-  std::size_t most_outlets = 256;  // at which those that no target has any more are dropped
-  std::unordered_map<std::uint64_t, std::size_t> owed;          // credit not yet given back to it
-
-  // of casts
-  std::uint64_t relay = 0;  // the agent of its host, where casts to it may go by that
-  bool was_lost = false;    // it had a link once that ended: none go to it or come from it
-  std::uint64_t told = 0;   // messages to it that its answers to casts are not to overtake
-  wire::SendLane out;
-  Lane in;
-
-  // of large payloads; all of it ends with the link
-  std::uint64_t epoch = 0;                          // counts the links that were lost
-  std::array<std::optional<Payload>, 2> attached;   // to the next message on `link`, on `second`
-  std::unordered_map<std::uint64_t, Incoming> incoming;
-  std::size_t offers = 0;                           // segments it has not answered for
-  std::unordered_set<std::size_t> missed;           // sizes for which there was none
-};
-
-// What a descriptor in the poller belongs to: a link, a worker's loop, or the user.
-struct Watched {
-  int fd = -1;
-  Peer* peer = nullptr;
-  net::Link* link = nullptr;
-  Worker* worker = nullptr;
-  std::uint64_t token = 0;
-};
-
-struct Target {
-  Peer* peer;
-  std::uint64_t actor;
-  std::shared_ptr<Outlet> outlet;
-};
-
-struct Targets {
-  std::vector<Target> list;
-};
-
-struct Event {
-  enum class Kind {
-    kLinkLost,
-    kBroken,  // the connection of a session has ended: it is lost unless it is resumed soon
-    kDial,
-    kReadable,
-    kWorker,
-    kControl,
-    kCancel,
-    kStalled,
-    kAlive,
-    kReturned,  // `request` asked for no reply, and was not delivered to `peer`; `status` says why
-    kStuck,  // a call by an actor (in `peer`) has been waited for over a second
-    kWarning,
-    kHandedOver,  // a connection, with what came with it in `payload`
-  } kind;
-  std::uint64_t peer = 0;  // or the token of kReadable
-  double seconds = 0;
-  std::string text = {};   // why a link was lost, or the warning
-  Payload payload = {};
-  std::shared_ptr<Request> request = {};
-  Worker* worker = nullptr;
-  std::uint8_t status = 0;
-  std::shared_ptr<net::Descriptor> handed = {};
-};
-
 // How a wait ended.
 enum class Waited { kDone, kTimeout, kSignal, kStopped };
 
@@ -141,23 +55,6 @@ struct Message {
   std::string_view extent = {};
   std::uint16_t flags = 0;
   Shipping* shipping = nullptr;  // of a large one: ship() was called for its receivers
-};
-
-// An endpoint that holds its actor while it waits for answers of others, and for nothing else.
-struct Awaited {
-  std::uint64_t inbox = 0;
-  std::uint32_t rank = 0;  // the first that has not answered
-  bool by_thread = false;  // a thread is blocked for it
-  std::vector<Token> tokens;  // of those that subscribed to it
-  // Process and actor of each that has not answered; none where not all answers of a call are
-  // waited for.
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> missing;
-};
-
-struct Blocked {
-  std::string running;
-  std::string called;  // the endpoint that cannot begin, or is the one that waits
-  std::vector<Awaited> awaited;
 };
 
 struct Limits {
@@ -299,8 +196,9 @@ class Engine {
  private:
   static constexpr std::size_t k_graves = 4096;  // older ones answer as actors that never were
   static constexpr base::Duration k_tick = std::chrono::milliseconds(1);
+  static constexpr base::Duration k_flush_delay = std::chrono::microseconds(150);
 
-  // peers and links (engine.cpp)
+  // peers and links (links.cpp)
   Peer& peer_of(std::uint64_t id);
   void read_pending(Peer& peer, net::Link& link);
   void receive(Peer& peer, net::Link& link);
@@ -350,6 +248,8 @@ class Engine {
   void lose_casts(Peer& peer, bool stalled);
   bool handle_cast(Peer& peer, wire::Frame& frame);
   void take_gathered(const wire::Gathered& gathered);
+
+  // casts that come here (delivering.cpp)
   bool take_delivery(Peer& peer, wire::Frame& frame);
   void release(Peer& peer, Lane::Out& out);
   void answer(const Request& request, std::uint8_t status, base::Bytes data,
@@ -405,14 +305,16 @@ class Engine {
   void wake_worker(Worker& worker);
   void wake_caretaker();
   void arm_relief(const Worker& worker);
+  void update_writing(Peer& peer);
+  [[nodiscard]] Worker* worker_of_this_thread();
+  void find_stuck();
+
+  // the caretaker (caretaker.cpp)
   void caretaker();
   void sweep(Lock& lock);
   base::Instant run_timers(base::Instant now);
-  void update_writing(Peer& peer);
-  [[nodiscard]] Worker* worker_of_this_thread();
   void relieve(base::Instant now);
   void beat(base::Instant now);
-  void find_stuck();
 
   const std::uint64_t proc_;
   const Limits limits_;

@@ -1,90 +1,20 @@
 #include "actor/engine.hpp"
 
 #include <doctest/doctest.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cstring>
 #include <future>
 #include <string>
 #include <thread>
 
+#include "actor/engine_world.hpp"
+
 namespace monarch::actor {
 namespace {
 
-using base::Bytes;
-
-Bytes bytes_of(std::string_view text) { return std::as_bytes(std::span(text)); }
-
-std::string text_of(Bytes bytes) {
-  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-}
-
-std::array<int, 2> sockets() {
-  std::array<int, 2> ends{};
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
-  return ends;
-}
-
-void connect(Engine& one, Engine& other) {
-  const auto ends = sockets();
-  REQUIRE(one.add_link(other.proc(), ends[0]).ok());
-  REQUIRE(other.add_link(one.proc(), ends[1]).ok());
-}
-
-std::shared_ptr<const Targets> target(Engine& engine, std::uint64_t proc, std::uint64_t actor) {
-  return engine.targets(std::array{proc}, std::array{actor});
-}
-
-void create(Engine& from, const Targets& targets) {
-  REQUIRE(from.cast(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = k_create}, 0, 0, 0)
-              .ok());
-}
-
-std::shared_ptr<Inbox> call(Engine& from, const std::shared_ptr<const Targets>& targets,
-                            std::string_view endpoint, std::string_view data) {
-  auto inbox =
-      from.call(targets, {.endpoint = endpoint, .data = bytes_of(data), .buffers = {}});
-  REQUIRE(inbox.ok());
-  return *inbox;
-}
-
-// The end of a wait: kSignal only asks to look after signals and to wait on.
-template <typename Wait>
-Waited waited_out(Wait wait) {
-  Waited waited = Waited::kSignal;
-  while (waited == Waited::kSignal) waited = wait();
-  return waited;
-}
-
-std::string answer(Engine& engine, Inbox& inbox, std::size_t index = 0) {
-  REQUIRE(waited_out([&] { return engine.wait(inbox, index + 1, std::nullopt); }) == Waited::kDone);
-  return text_of(engine.arrival(inbox, index)->payload.data);
-}
-
-// A thread that answers every call with its own data until the engine stops.
-class Echo {
- public:
-  Echo(Engine& engine, Worker& worker)
-      : thread_([&engine, &worker] {
-          while (true) {
-            Waited ended = Waited::kDone;
-            auto work = engine.next(worker, std::nullopt, ended);
-            if (ended == Waited::kStopped) return;
-            if (!work || work->kind != Work::Kind::kRequest) continue;
-            auto& request = work->request;
-            if (request->endpoint == "slow") std::this_thread::sleep_for(std::chrono::milliseconds(60));
-            (void)engine.reply(request, 0, request->payload.data, request->payload.buffers);
-            engine.finish(request);
-          }
-        }) {}
-  ~Echo() { thread_.join(); }
-
- private:
-  std::thread thread_;
-};
+using namespace world;
 
 TEST_CASE("a call to another process is answered, with its buffers") {
   Engine here(1), there(2);
@@ -189,43 +119,6 @@ TEST_CASE("a sender waits for credit when its receiver does not handle what it h
   });
   const Echo echo(there, worker);
   CHECK(waiting.get() == Waited::kDone);
-  there.stop();
-}
-
-TEST_CASE("a lost peer is an event, and what waited for it ends when it is said to have failed") {
-  Engine here(1);
-  const auto ends = sockets();
-  REQUIRE(here.add_link(2, ends[0]).ok());
-  const auto targets = target(here, 2, 7);
-  const auto inbox = call(here, targets, "e", "x");
-  ::close(ends[1]);
-  std::optional<Event> event = here.control();
-  REQUIRE(event.has_value());
-  CHECK(event->kind == Event::Kind::kLinkLost);
-  CHECK(event->peer == 2);
-  const auto later = call(here, targets, "e", "x");
-  here.fail_peer(2, "gone");
-  const auto ends_as = [&here](actor::Inbox& waiting) {
-    CHECK(answer(here, waiting) == "gone");
-    return static_cast<Status>(here.arrival(waiting, 0)->status);
-  };
-  CHECK(ends_as(*inbox) == Status::kFailed);
-  CHECK(ends_as(*later) == Status::kUnsent);
-  CHECK(ends_as(*call(here, targets, "e", "x")) == Status::kUnsent);
-}
-
-TEST_CASE("what is sent before there is a link goes out with it, in order") {
-  Engine here(1), there(2);
-  const auto targets = target(here, 2, 7);
-  create(here, *targets);
-  const auto first = call(here, targets, "e", "one");
-  const auto second = call(here, targets, "e", "two");
-  const auto event = here.control();
-  CHECK(event->kind == Event::Kind::kDial);
-  const Echo echo(there, there.main_worker());
-  connect(here, there);
-  CHECK(answer(here, *first) == "one");
-  CHECK(answer(here, *second) == "two");
   there.stop();
 }
 
@@ -382,78 +275,6 @@ TEST_CASE("a subscription is handed to its worker when the answers are there") {
   REQUIRE(work.has_value());
   CHECK(work->token == &token);
   CHECK(here.subscribe(*inbox, foreign, 1, &token));
-}
-
-TEST_CASE("bytes that are no frames of ours cost the link, nothing else") {
-  Engine here(1);
-  const auto ends = sockets();
-  REQUIRE(here.add_link(2, ends[0]).ok());
-  const std::string garbage(1000, 'g');
-  REQUIRE(::write(ends[1], garbage.data(), garbage.size()) == 1000);
-  const auto event = here.control();
-  CHECK(event->kind == Event::Kind::kLinkLost);
-  CHECK_FALSE(event->text.empty());
-  ::close(ends[1]);
-}
-
-TEST_CASE("a silent peer is pinged, and reported when it stays silent") {
-  Engine here(1, {.heartbeat = std::chrono::milliseconds(5)});
-  const auto ends = sockets();
-  REQUIRE(here.add_link(2, ends[0]).ok());
-  const auto event = here.control();
-  CHECK(event->kind == Event::Kind::kStalled);
-  CHECK(event->seconds >= 0.02);
-  std::array<std::byte, wire::k_header_size> ping;
-  REQUIRE(::read(ends[1], ping.data(), ping.size()) == static_cast<ssize_t>(ping.size()));
-  CHECK(wire::read_header(ping)->kind == static_cast<std::uint8_t>(wire::Kind::kPing));
-  ::close(ends[1]);
-}
-
-TEST_CASE("a peer with a heartbeat of its own is looked at by that") {
-  Engine here(1, {.heartbeat = std::chrono::hours(1)});
-  const auto ends = sockets();
-  REQUIRE(here.add_link(2, ends[0]).ok());
-  here.set_heartbeat(2, std::chrono::milliseconds(5), 3);
-  const auto event = here.control();
-  CHECK(event->kind == Event::Kind::kStalled);
-  CHECK(event->seconds >= 0.015);
-  ::close(ends[1]);
-}
-
-TEST_CASE("what waited for a link and went out on it may have arrived when its peer is fenced") {
-  Engine here(1);
-  const auto inbox = call(here, target(here, 2, 9), "e", "data");
-  const auto ends = sockets();
-  REQUIRE(here.add_link(2, ends[0]).ok());
-  here.fail_peer(2, "gone");
-  REQUIRE(waited_out([&] { return here.wait(*inbox, 1, std::nullopt); }) == Waited::kDone);
-  CHECK(here.arrival(*inbox, 0)->status == static_cast<std::uint8_t>(Status::kFailed));
-  ::close(ends[1]);
-}
-
-TEST_CASE("who is fenced gets no link, and is told so") {
-  Engine here(1);
-  CHECK(here.meet(2, false, false, false) == wire::Meeting::kTake);
-  here.fail_peer(2, "gone");
-  CHECK(here.meet(2, false, false, false) == wire::Meeting::kGone);
-  CHECK(here.meet(2, true, false, false) == wire::Meeting::kGone);
-}
-
-TEST_CASE("a peer that was silent is back when its session has another connection") {
-  Engine here(1, {.heartbeat = std::chrono::milliseconds(5)});
-  const auto ends = sockets();
-  REQUIRE(here.add_link(2, ends[0], nullptr, /*session=*/true).ok());
-  CHECK(here.control()->kind == Event::Kind::kStalled);
-  const auto next = sockets();
-  ::close(ends[1]);
-  REQUIRE(here.resume_link(2, next[0], nullptr).ok());
-  std::optional<Event> event;
-  do {
-    event = here.control();
-  } while (event.has_value() && event->kind == Event::Kind::kBroken);
-  REQUIRE(event.has_value());
-  CHECK(event->kind == Event::Kind::kAlive);
-  ::close(next[1]);
 }
 
 TEST_CASE("what asks for no reply and reaches nobody is given back, by name of who sent it") {

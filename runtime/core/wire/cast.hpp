@@ -35,6 +35,7 @@
 
 #include "base/bytes.hpp"
 #include "base/result.hpp"
+#include "wire/ranks.hpp"
 
 namespace monarch::wire {
 
@@ -45,31 +46,6 @@ inline constexpr std::uint32_t k_elsewhere = 0x101;  // no answer comes this way
 
 // An answer that is larger, or has buffers, is sent directly.
 inline constexpr std::size_t k_most_answer = 8U << 10;
-
-// A set of ranks, as runs.
-class Ranks {
- public:
-  struct Run {
-    std::uint32_t first = 0;
-    std::uint32_t count = 0;
-    bool operator==(const Run&) const = default;
-  };
-
-  void add(std::uint32_t first, std::uint32_t count = 1);
-  void add(const Ranks& others);
-  // Removes what is in both, and gives that.
-  Ranks take(const Ranks& others);
-  bool take(std::uint32_t rank);
-
-  [[nodiscard]] bool empty() const noexcept { return runs_.empty(); }
-  [[nodiscard]] std::size_t size() const noexcept;
-  [[nodiscard]] bool has(std::uint32_t rank) const noexcept;
-  [[nodiscard]] const std::vector<Run>& runs() const noexcept { return runs_; }
-  bool operator==(const Ranks&) const = default;
-
- private:
-  std::vector<Run> runs_;  // in order, with something between any two
-};
 
 // Who gets a cast. Of all that the origin sends to the process, in order, `previous` is the number
 // of the last cast before this one (0: none), and `after` counts the direct messages before it.

@@ -1,0 +1,165 @@
+// The engine's own thread: its timers, workers that are stuck, and the lead where nobody polls.
+#include <signal.h>
+
+#include <algorithm>
+
+#include "actor/engine.hpp"
+
+namespace monarch::actor {
+namespace {
+
+constexpr base::Duration kStuck = std::chrono::milliseconds(100);
+constexpr base::Duration kBlocked = std::chrono::milliseconds(2);  // waits for an answer
+constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
+constexpr int kQuietTicks = 3;  // before the caretaker stops looking, until the lead is free
+constexpr std::uint64_t kFewPolls = 100;  // between two of its looks: heartbeats, and no traffic
+constexpr std::size_t kMostWorkers = 4096;
+
+}  // namespace
+
+// Actors that share a worker which is stuck in the endpoint of another move to one that is free.
+// Python runs one thread at a time, so that one of many may only be waiting for its turn: the more
+// of them work, the longer it takes to look stuck. Those that wait for an answer take no turn.
+void Engine::relieve(base::Instant now) {
+  const std::size_t count = workers_.size();  // those added here have nothing to be relieved of
+  const auto working = std::ranges::count_if(
+      workers_, [](const auto& worker) { return worker->handled != nullptr && !worker->blocked; });
+  const base::Duration turn = kStuck * (1 + 2 * working);
+  for (std::size_t i = 0; i < count; ++i) {
+    Worker& stuck = *workers_[i];
+    // Between two messages it only waits for a processor, and takes the next one itself.
+    if (!stuck.is_crowded() || now - stuck.busy_since < (stuck.blocked ? kBlocked : turn)) continue;
+    const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
+      return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
+    });
+    Worker* helper = free != workers_.end() ? free->get() : nullptr;
+    if (helper == nullptr) {
+      if (workers_.size() >= kMostWorkers) continue;
+      helper = &add_worker();
+      push_event({.kind = Event::Kind::kWorker, .worker = helper});
+    }
+    while (!stuck.ready.empty()) {
+      Mailbox& mailbox = *stuck.ready.pop();
+      mailbox.home = helper;
+      --stuck.actors;
+      ++helper->actors;
+      helper->ready.push(&mailbox);
+    }
+    helper->busy_since = now;
+    wake_worker(*helper);
+  }
+}
+
+void Engine::beat(base::Instant now) {
+  const auto away = rhythm_.due(now);
+  if (!away) return;
+  base::Duration next = pace_.beat;
+  spin_.set_cores(net::allowed_cores());
+  find_stuck();
+  trim_segments(now);
+  for (const auto& [id, peer] : peers_) {
+    if (peer->link == nullptr || peer->watch.broken()) continue;
+    const wire::Pace& pace = pace_of(*peer);
+    next = std::min(next, pace.beat);
+    peer->watch.excuse(now, *away);
+    const wire::Watch::Due due = peer->watch.look(now, pace);
+    if (due.ping) (void)send(*peer, wire::Kind::kPing, {}, {}, {}, {}, {});
+    if (due.silent) {
+      lose_casts(*peer, /*stalled=*/true);
+      push_event({.kind = Event::Kind::kStalled,
+                  .peer = id,
+                  .seconds = std::chrono::duration<double>(*due.silent).count()});
+    }
+  }
+  rhythm_.again(now, next);
+}
+
+base::Instant Engine::run_timers(base::Instant now) {
+  beat(now);
+  base::Instant due = rhythm_.next();
+  if (flush_armed_ && now < flush_due_) {
+    due = std::min(due, flush_due_);
+  } else {
+    flush_all();
+  }
+  if (const auto end = give_up(now)) due = std::min(due, *end);
+  if (const auto end = end_broken(now)) due = std::min(due, *end);
+  if (const auto end = expire_casts(now)) due = std::min(due, *end);
+  relief_armed_ =
+      std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
+  if (relief_armed_) {
+    relieve(now);
+    relief_soon_ = std::ranges::any_of(workers_, [](const auto& worker) {
+      return worker->is_crowded() && worker->blocked;
+    });
+    due = std::min(due, now + (relief_soon_ ? kBlocked : kStuck));
+  }
+  return due;
+}
+
+void Engine::sweep(Lock& lock) {
+  if (garbage_.empty()) return;
+  auto garbage = std::exchange(garbage_, {});
+  lock.unlock();
+  garbage.clear();
+  lock.lock();
+}
+
+void Engine::caretaker() {
+  sigset_t all;
+  sigfillset(&all);  // a macro elsewhere
+  ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
+  Lock lock(mutex_);
+  std::uint64_t seen = polls_;
+  std::uint64_t delays = delays_;
+  int quiet = 0;
+  bool led = false;  // by one thread, all the time that the caretaker slept for long
+  base::Duration tick = k_tick;
+  while (!stopping_) {
+    sweep(lock);
+    base::Instant now = clock_.now();
+    base::Instant due = run_timers(now);
+    // Where threads poll by themselves it looks ever less often: a tick costs all processes.
+    tick = std::min(tick * 2, kLongestTick);
+    if (lead_ == Lead::kFree && polls_ == seen) {
+      tick = k_tick;
+      if (!idle_.empty()) {
+        idle_.front()->condition.notify_one();
+      } else {
+        // Nobody waits for what it reads, unless there is an event loop that is not ours: so it
+        // reads no more than once a tick and leaves the processor to those that work.
+        lead_ = Lead::kCaretaker;
+        bool rare = false;
+        do {
+          const base::Instant began = now;
+          caretaker_until_ = due;
+          poll_once(lock, due, /*spin=*/false);
+          sweep(lock);
+          now = clock_.now();
+          due = run_timers(now);
+          rare = now - began > k_tick;
+        } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty() &&
+                 (rare || has_foreign_ || now < casting_.relaying_until));
+        release_lead();
+        if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
+      }
+    }
+    quiet = polls_ == seen ? quiet + 1 : 0;
+    led = led && polls_ - seen <= kFewPolls;
+    seen = polls_;
+    now = clock_.now();
+    const bool burst = std::exchange(delays, delays_) != delays_ || flush_armed_;
+    caretaker_deep_ = lead_ == Lead::kThread && (led || quiet > kQuietTicks) && !burst &&
+                      !relief_armed_;
+    if (caretaker_deep_) {
+      caretaker_until_ = due;
+      quiet = 0;
+    } else {
+      caretaker_until_ = now + (burst ? k_flush_delay : tick);
+    }
+    caretaker_condition_.wait_until(lock, caretaker_until_);
+    led = std::exchange(caretaker_deep_, false);
+  }
+}
+
+}  // namespace monarch::actor
