@@ -69,7 +69,7 @@ class Roll:
 
     def expect(self, procs: Iterable[int]) -> list[int]:
         """Expect these to end, from now on; those of them that are here."""
-        now = time.time()
+        now = time.monotonic()
         found = [proc for proc in procs if proc in self._specs]
         for proc in found:
             self._expected.setdefault(proc, now)
@@ -87,7 +87,7 @@ class Roll:
         return proc in self._expected
 
     def was_told(self, proc: int, moment: float) -> bool:
-        """Whether the end of a process at this moment was expected."""
+        """Whether the end of a process at this moment, of the monotonic clock, was expected."""
         since = self._expected.get(proc)
         return since is not None and moment >= since
 

@@ -319,7 +319,7 @@ class Spawner:
                 signal=9 if pid else None,
                 time=time.time(),
                 reason=f"its zygote (pid {zygote}) {how}",
-                expected=self._roll.was_told(proc, time.time()),
+                expected=self._roll.was_told(proc, time.monotonic()),
             )
             calls += self._end(report)
         return calls
@@ -344,7 +344,7 @@ class Spawner:
         if kind == "started":
             return [call for proc, pid in arguments[0] for call in self._note_start(proc, pid)]
         if kind == "exit":
-            proc, pid, code, signal, seconds, moment, forced, reason = arguments
+            proc, pid, code, signal, seconds, shown, moment, forced, reason = arguments
             if forced:
                 reason = f"still ran {self._roll.limit(proc):g} s after it was told to stop"
                 label = self._roll.label(proc)
@@ -356,7 +356,7 @@ class Spawner:
                 code,
                 signal,
                 seconds,
-                time=moment,
+                time=shown,
                 reason=reason,
                 expected=self._roll.was_told(proc, moment),
                 forced=forced,

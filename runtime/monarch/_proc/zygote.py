@@ -309,14 +309,16 @@ class Zygote:
 
     def _report(self, member: Member, status: int, reason: str) -> None:
         signaled = os.WIFSIGNALED(status)
+        ended = time.monotonic()
         self._tell(
             "exit",
             member.id,
             member.pid,
             None if signaled else os.WEXITSTATUS(status),
             os.WTERMSIG(status) if signaled else None,
-            time.monotonic() - member.started,
+            ended - member.started,
             time.time(),
+            ended,
             member.forced,
             reason,
         )
