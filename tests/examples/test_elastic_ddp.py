@@ -24,10 +24,10 @@ if list((ROOT / "runtime/monarch").glob("_core*.so")):
     ENVIRONMENT["PYTHONPATH"] = str(ROOT / "runtime")
 
 
-def run(*options):
+def output(*command, **variables):
     done = subprocess.run(
-        [sys.executable, str(ROOT / "examples/elastic_ddp.py"), "--ranks", "4", *options],
-        env=ENVIRONMENT,
+        [sys.executable, *map(str, command)],
+        env=ENVIRONMENT | variables,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -35,9 +35,14 @@ def run(*options):
         timeout=240,
     )
     assert done.returncode == 0, done.stderr
-    losses = re.findall(r"step (\d+): loss ([\d.]+)", done.stdout)
-    generations = re.findall(r"generation (\d+), ([\d.]+) s after", done.stdout)
-    assert all(float(seconds) < WAIT for _, seconds in generations), done.stdout
+    return done.stdout
+
+
+def run(*options):
+    told = output(ROOT / "examples/elastic_ddp.py", "--ranks", "4", *options)
+    losses = re.findall(r"step (\d+): loss ([\d.]+)", told)
+    generations = re.findall(r"generation (\d+), ([\d.]+) s after", told)
+    assert all(float(seconds) < WAIT for _, seconds in generations), told
     return dict(losses), [int(number) for number, _ in generations]
 
 
@@ -102,17 +107,7 @@ def joins(tmp_path_factory):
     path = os.pathsep.join(
         filter(None, [str(ROOT / "examples"), ENVIRONMENT.get("PYTHONPATH", "")])
     )
-    done = subprocess.run(
-        [sys.executable, str(program)],
-        env={**ENVIRONMENT, "PYTHONPATH": path},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    return output(program, PYTHONPATH=path).splitlines()
 
 
 @pytest.mark.promise("S09")
