@@ -104,14 +104,14 @@ def _copied(name: str, mapping: Mapping) -> Piece | None:
     taken = {
         member: type_ for member, type_ in mapping.cuda.members(name).items() if member in members
     }
-    spelled = {member: _translated(type_, mapping) for member, type_ in taken.items()}
+    spelled = {member: translated(type_, mapping) for member, type_ in taken.items()}
     if meant is None or not members or None in spelled.values():
         return None
     target = _COPIED[name]
     lines = [
         "",
         f"typedef struct {target} {{",
-        *(f"  {_declarator(type_ or '', member)};" for member, type_ in spelled.items()),
+        *(f"  {declarator(type_ or '', member)};" for member, type_ in spelled.items()),
         f"}} {target};",
         f"static inline {meant.target} {_filler(target)}(const {target} *from) {{",
         f"  {meant.target} to;",
@@ -132,7 +132,7 @@ def plain(type_: str) -> str:
     return _TAG.sub("", type_)
 
 
-def _declarator(type_: str, name: str) -> str:
+def declarator(type_: str, name: str) -> str:
     return f"{type_}{name}" if type_.endswith("*") else f"{type_} {name}"
 
 
@@ -150,7 +150,7 @@ def _function_type(name: str, mapping: Mapping) -> Piece | None:
     function = called[1] + naming.base_name(called[2])
     cuda = [each.strip() for each in match[2].split(",")] if match[2] else []
     spelled = _spelled(cuda, mapping.target_declaration(function), mapping)
-    result = _translated(match[1].strip(), mapping)
+    result = translated(match[1].strip(), mapping)
     if spelled is None or result is None:
         return None
     if any(_is_elsewhere(each, mapping) for each in (result, *spelled)):
@@ -187,7 +187,7 @@ def _spelled(cuda: Sequence[str], called: Declaration | None, mapping: Mapping) 
         if paired and _fit(each, paired[number], mapping) == (Fit.SAME, False):
             spelled.append(paired[number])
             continue
-        text = _translated(each, mapping)
+        text = translated(each, mapping)
         if text is None:
             return None
         spelled.append(text)
@@ -207,7 +207,7 @@ def _is_own_type(name: str) -> bool:
     return naming.base_name(name) in _OWN or name in by_hand()
 
 
-def _translated(spelling: str, mapping: Mapping) -> str | None:
+def translated(spelling: str, mapping: Mapping) -> str | None:
     """The CUDA type `spelling` in HIP's names, None where one of them has no counterpart."""
     missing = False
 
@@ -258,7 +258,7 @@ def _wrapper(declared: Declaration, mapping: Mapping) -> Piece | None:
         return None
     symbol = called.value or called.name
     target = f"{_prefix(declared.name)}{_rest(declared.name)}"
-    taken = ",\n    ".join(_declarator(each, _argument(n)) for n, each in enumerate(spelled))
+    taken = ",\n    ".join(declarator(each, _argument(n)) for n, each in enumerate(spelled))
     text = (
         f"\nstatic inline {called.result} {target}(\n    {taken}) {{\n{filled}"
         f"  return {symbol}({', '.join(arguments)});\n}}\n"

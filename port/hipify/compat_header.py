@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.hipify import compat, tables
+from port.hipify import compat, legacy_blas, tables
 from port.hipify.manifest import COMPAT_HEADER
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ def render(names: Iterable[str], mapping: Mapping) -> bytes:
     def add(name: str, release: str = "") -> None:
         if name in begun:
             return
-        piece = compat.find(name, mapping)
+        piece = legacy_blas.find(name, mapping) or compat.find(name, mapping)
         guard = ""
         if piece is None and release:
             piece = compat.find(name, mapping.at(release))

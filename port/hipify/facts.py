@@ -13,6 +13,8 @@ import posixpath
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from port.hipify import vectors
+
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
@@ -56,6 +58,10 @@ class Project:
     """Paths of `files` by file name."""
     constants: Mapping[bytes, int] = field(default_factory=dict)
     """Integers by name, where all files agree on the value."""
+    vectors: frozenset[bytes] = frozenset()
+    """Names that stand for one of CUDA's vector types."""
+    included: frozenset[str] = frozenset()
+    """What the files include, as they spell it."""
 
     def by_tail(self, path: str) -> str | None:
         """The first file of the tree whose path ends with the components of `path`."""
@@ -78,7 +84,9 @@ class Project:
         imported: set[tuple[bytes, bytes]] = set()
         aliases: set[tuple[bytes, bytes]] = set()
         constants: dict[bytes, set[int]] = {}
+        included: set[str] = set()
         for each in facts:
+            included.update(path for path, _ in each.includes)
             owned |= each.owned
             aliases |= each.aliases
             declared |= each.declared
@@ -101,6 +109,8 @@ class Project:
             frozenset(files),
             tails,
             {name: next(iter(values)) for name, values in constants.items() if len(values) == 1},
+            vectors.named(aliases),
+            frozenset(included),
         )
 
 

@@ -31,6 +31,7 @@ from port.hipify.rules import (
     strings,
     torch_names,
     trigraphs,
+    vector_operators,
     warps,
 )
 
@@ -66,6 +67,7 @@ _MODULES = (
     enum_values,
     merges,
     trigraphs,
+    vector_operators,
 )
 
 RULES: tuple[Rule, ...] = tuple(module.rule for module in _MODULES)
