@@ -17,8 +17,10 @@ __all__ = [
     "GpuError",
     "JobError",
     "JobStateError",
+    "LabelError",
     "LinkError",
     "MonarchError",
+    "RankError",
     "RemoteError",
     "RuntimeLibraryError",
     "SecretError",
@@ -90,6 +92,17 @@ class JobError(MonarchError, RuntimeError):
 
 class JobStateError(JobError, ValueError):
     """A job's state file that cannot be written or read."""
+
+
+class LabelError(MonarchError, KeyError, ValueError):
+    """A dimension that an extent, a point or a shape does not have."""
+
+    def __str__(self) -> str:
+        return Exception.__str__(self)
+
+
+class RankError(MonarchError, IndexError, ValueError):
+    """A rank or an index outside of an extent, a shape or the values by rank."""
 
 
 class LinkError(MonarchError, ConnectionError):

@@ -84,10 +84,16 @@ class Actor(_Spawned):
 
     @property
     def logger(self) -> logging.Logger:
-        """A logger of the actor's own, named after its class."""
+        """The logger named as the actor's class; it lets all levels through to the handlers."""
         import logging  # noqa: PLC0415 - heavy, and not every actor logs
 
-        return logging.getLogger(f"{type(self).__module__}.{type(self).__qualname__}")
+        from monarch._actor.log_prefix import look  # noqa: PLC0415 - it is above this module
+
+        look()
+        logger = logging.getLogger(type(self).__name__)
+        if logger.level == logging.NOTSET:
+            logger.setLevel(logging.DEBUG)
+        return logger
 
     def _handle_undeliverable_message(self, message: UndeliverableMessage) -> bool:  # noqa: ARG002 - to be overridden
         """Deal with a message of this actor that asks for no answer and was not delivered.

@@ -7,7 +7,7 @@ from sys import modules
 from time import monotonic
 
 from monarch._actor import replies
-from monarch._actor.future import PENDING, VALUE, Future, late, settling
+from monarch._actor.future import PENDING, VALUE, Future, late, seconds, settling
 from monarch._actor.generic import R, R_co
 from monarch._actor.pickling import loads
 from monarch._shape.value_mesh import Unread
@@ -92,6 +92,8 @@ class OneFuture(CallFuture[R]):
                 except Exception:  # noqa: BLE001, S110 - it comes again below, where it is dealt with
                     pass
             self._complete(timeout)
+        elif timeout is not None:
+            seconds(timeout)
         if self._state == VALUE:
             return self._value
         raise self._error.with_traceback(None)

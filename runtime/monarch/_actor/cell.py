@@ -10,6 +10,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    Line = tuple[tuple[str, str, int, bytes], ...]
+    """Actors, each spawned by the one before: name, class, place, and extent as on the wire."""
+
 __all__ = ["SNAPSHOT", "Cell", "cells"]
 
 SNAPSHOT = "__snapshot__"
@@ -24,7 +27,7 @@ class Cell:
         mesh_id: the mesh's id, as its owner knows it.
         rank: the rank of its process in the mesh of processes, unsliced.
         place: its place among the actors spawned with it, whose `extent` is as on the wire.
-        owner: the process and the actor that spawned it; `creator` is that actor's name.
+        owner: the process and the actor that spawned it; `creator` is that actor's line.
         instance: the object itself, None until its constructor is through and after its end.
         plain: functions of its endpoints that can be called without more ado, its class's own.
         methods: the other endpoints, bound.
@@ -68,7 +71,7 @@ class Cell:
         self.rank: int = rank if ranks is None else ranks[rank]
         self.extent = extent
         self.owner: tuple[int, int] = _same(owner)
-        self.creator: str = creator
+        self.creator: Line = creator
         self.instance: Any = None
         self.loop = needs_loop(cls)
         self.methods: dict[str, tuple[Method, Callable[..., Any]]] = _NOTHING
@@ -76,6 +79,13 @@ class Cell:
         self.running: dict[Any, Any] = {} if self.loop else _NOTHING
         self.ended: str | None = None
         self.on_end: list[Callable[[], None]] | None = None
+
+    @property
+    def line(self) -> Line:
+        """Who spawned whom, down to this actor: what it is the `creator` of has this."""
+        cls = self.cls
+        own = (self.name, f"{cls.__module__}.{cls.__qualname__}", self.place, self.extent)
+        return (*self.creator, own)
 
     def born(self, instance: object) -> None:
         """The constructor is through: its endpoints can be called."""

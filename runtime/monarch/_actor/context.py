@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from monarch._actor.cell import Cell
+    from monarch._actor.cell import Cell, Line
     from monarch._core import Request
 
 __all__ = [
     "ActorInstance",
     "Context",
+    "Creator",
     "context",
     "current_actor_name",
     "current_rank",
@@ -25,7 +26,7 @@ __all__ = [
     "provide",
 ]
 
-_CLIENT = "client"
+_ROOT = "root"
 
 
 class ActorInstance:
@@ -48,21 +49,18 @@ class ActorInstance:
 
     @property
     def name(self) -> str:
-        """The name it was spawned with."""
-        return _CLIENT if self._cell is None else self._cell.name
+        """The name it was spawned with; `root` for the program itself."""
+        return _ROOT if self._cell is None else self._cell.name
 
     @property
-    def class_name(self) -> str:
-        """The name of its class, with its module."""
-        if self._cell is None:
-            return _CLIENT
-        cls = self._cell.cls
-        return f"{cls.__module__}.{cls.__qualname__}"
+    def class_name(self) -> str | None:
+        """The name of its class, with its module; None for the program itself."""
+        return None if self._cell is None else self._cell.line[-1][1]
 
     @property
-    def creator(self) -> str | None:
-        """The name of the actor that spawned it; None for the program itself."""
-        return None if self._cell is None else self._cell.creator
+    def creator(self) -> Creator | None:
+        """Who spawned it; None for the program itself."""
+        return None if self._cell is None else Creator(self._cell.creator)
 
     @property
     def proc_id(self) -> str:
@@ -73,8 +71,11 @@ class ActorInstance:
 
     @property
     def actor_id(self) -> str:
-        """Its id, unique in all of the running system."""
-        return f"{self.proc_id}:{0 if self._cell is None else self._cell.actor:016x}"
+        """Its id, unique in all of the running system; it begins with its name."""
+        cell = self._cell
+        if cell is None:
+            return f"client.{self.proc_id}:{0:016x}"
+        return f"{cell.name}.{self.proc_id}:{cell.actor:016x}"
 
     def stop(self, reason: str = "") -> None:
         """End this actor once it has handled what was sent to it before.
@@ -112,7 +113,39 @@ class ActorInstance:
         return make(self._cell)
 
     def __repr__(self) -> str:
-        return f"<actor instance {self.name}>"
+        return line_text(() if self._cell is None else self._cell.line)
+
+
+class Creator:
+    """Who spawned an actor: another actor, or the program itself."""
+
+    __slots__ = ("_line",)
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    @property
+    def name(self) -> str:
+        """The name it was spawned with; `root` for the program itself."""
+        return self._line[-1][0] if self._line else _ROOT
+
+    @property
+    def class_name(self) -> str | None:
+        """The name of its class, with its module; None for the program itself."""
+        return self._line[-1][1] if self._line else None
+
+    @property
+    def rank(self) -> Point:
+        """Its place in the mesh in which it was spawned."""
+        return _point(*self._line[-1][2:]) if self._line else _point(0, b"")
+
+    @property
+    def creator(self) -> Creator | None:
+        """Who spawned it; None for the program itself."""
+        return Creator(self._line[:-1]) if self._line else None
+
+    def __repr__(self) -> str:
+        return line_text(self._line)
 
 
 class Context:
@@ -131,7 +164,7 @@ class Context:
         return _point(0, b"") if request is None else _point(request.rank, request.extent)
 
     def __repr__(self) -> str:
-        return f"<context of {self.actor_instance.name}>"
+        return f"<context of {self.actor_instance}>"
 
 
 def context() -> Context:
@@ -156,8 +189,8 @@ def current_size() -> dict[str, int]:
 
 
 def current_actor_name() -> str:
-    """The name that the actor was spawned with; `client` in the program itself."""
-    return context().actor_instance.name
+    """The id of the actor that runs here: its name with what makes it unique."""
+    return context().actor_instance.actor_id
 
 
 def provide(name: str, make: Callable[[Cell | None], Any]) -> None:
@@ -166,6 +199,15 @@ def provide(name: str, make: Callable[[Cell | None], Any]) -> None:
 
 
 _providers: dict[str, Callable[[Cell | None], Any]] = {}
+
+
+def line_text(line: Line) -> str:
+    """Who spawned whom, as text: `<root>.<app.Trainer trainers{'gpus': 1/2}>`."""
+    parts = [f"<{_ROOT}>"]
+    for name, class_name, place, extent in line:
+        rank = _point(place, extent)
+        parts.append(f"<{class_name} {name}{rank if len(rank) else ''}>")
+    return ".".join(parts)
 
 
 def _point(rank: int, extent: bytes) -> Point:

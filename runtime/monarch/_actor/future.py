@@ -65,6 +65,8 @@ class Future(Generic[R_co]):
         """
         if not self._state:
             self._complete(timeout)
+        elif timeout is not None:
+            seconds(timeout)  # one that is none shows each time
         if self._state == VALUE:
             return self._value
         raise self._error.with_traceback(None)
@@ -78,10 +80,13 @@ class Future(Generic[R_co]):
 
         Raises:
             TimeoutError: neither was there in time.
+            ValueError: the timeout is negative or no number.
 
         """
         if not self._state:
             self._complete(timeout)
+        elif timeout is not None:
+            seconds(timeout)
         return self._error if self._state == ERROR else None
 
     def done(self) -> bool:

@@ -7,6 +7,7 @@ from monarch._actor.cancel import Interrupted
 from monarch._actor.cell import Cell, cells
 from monarch._actor.cleanup import clean_up
 from monarch._actor.hooks import hooks
+from monarch._actor.log_prefix import look
 from monarch._actor.pickling import dumps, loads, outline, pack
 from monarch._actor.replies import CANCELLED, ERROR, FAILED, OK
 from monarch.errors import SupervisionError
@@ -138,6 +139,7 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
     cell = Cell(actor, cls, info, request.rank, request.extent)
     cells[actor] = cell
     process().engine.set_state(actor, cell)
+    look()
     try:
         if slot is not None:
             slot.running = request
@@ -147,6 +149,7 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
         if slot is not None:
             slot.running = None
         cell.born(instance)
+        look()  # the constructor may have imported it
     except BaseException as error:  # noqa: BLE001 - it is the owner's to know
         if slot is not None:
             slot.running = None

@@ -30,12 +30,14 @@ class Port(Generic[R]):
 
     """
 
-    __slots__ = ("_inbox", "_proc", "_rank", "return_undeliverable")
+    __slots__ = ("_inbox", "_once", "_proc", "_rank", "_used", "return_undeliverable")
 
-    def __init__(self, proc: int, inbox: int, rank: int = 0) -> None:
+    def __init__(self, proc: int, inbox: int, rank: int = 0, *, once: bool = False) -> None:
         self._proc = proc
         self._inbox = inbox
         self._rank = rank
+        self._once = once
+        self._used = False
         self.return_undeliverable = True
 
     def send(self, obj: R) -> None:
@@ -43,6 +45,7 @@ class Port(Generic[R]):
 
         Raises:
             TypeError: it cannot be pickled; the path to the part that cannot be is named.
+            RuntimeError: the channel takes one message, and this port has sent it.
 
         """
         data, buffers = dumps(obj, "message")
@@ -53,6 +56,7 @@ class Port(Generic[R]):
 
         Raises:
             TypeError: it is none.
+            RuntimeError: the channel takes one message, and this port has sent it.
 
         """
         if not isinstance(exc, BaseException):
@@ -65,6 +69,10 @@ class Port(Generic[R]):
     def _post(self, status: int, data: bytes, buffers: list[Any] | None) -> None:
         if not self._inbox:
             return
+        if self._once:
+            if self._used:
+                raise RuntimeError(f"{self} has sent the one message that its channel takes")
+            self._used = True
         from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
 
         back = sender() if self.return_undeliverable else None
@@ -78,7 +86,8 @@ class Port(Generic[R]):
         address = here.addresses.get(self._proc, "")
         if self._proc == here.id and here.gate is not None:
             address = here.gate.public
-        return _port, (self._proc, self._inbox, self._rank, self.return_undeliverable, address)
+        kept = self._proc, self._inbox, self._rank, self.return_undeliverable, address
+        return _port, (*kept, True) if self._once else kept
 
     def __repr__(self) -> str:
         return f"<Port {self._inbox} of process {self._proc:x}>"
@@ -95,12 +104,17 @@ class Messages(Future[R]):
 
     def _wants(self) -> tuple[Inbox, int] | None:
         receiver = self._receiver
-        return receiver._inbox, receiver._taken + 1
+        return None if receiver.empty else (receiver._inbox, receiver._taken + 1)
 
     def _advance(self) -> None:
         receiver = self._receiver
         with settling:
-            item = None if self._state else receiver._inbox.take()
+            if self._state:
+                return
+            if receiver.empty:
+                self._fail(ValueError("the one message of this channel has been received"))
+                return
+            item = receiver._inbox.take()
             if item is None:
                 return
             receiver._taken += 1
@@ -120,19 +134,28 @@ class Messages(Future[R]):
 class PortReceiver(Generic[R]):
     """The receiving end of a channel: `recv()` gives a future of the next message."""
 
-    __slots__ = ("_inbox", "_taken")
+    __slots__ = ("_inbox", "_once", "_taken")
 
-    def __init__(self, inbox: Inbox) -> None:
+    def __init__(self, inbox: Inbox, *, once: bool = False) -> None:
         self._inbox = inbox
+        self._once = once
         self._taken = 0
 
     def recv(self) -> Future[R]:
-        """The next message. An exception that was sent is raised."""
+        """The next message. An exception that was sent is raised.
+
+        Where the channel takes one message and that has been received, it is a ValueError.
+        """
         return Messages(self)
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing more can come: the channel takes one message, which was received."""
+        return self._once and self._taken > 0
 
     def ranked(self) -> RankedPortReceiver[R]:
         """The same channel, giving `(rank of the sender, message)`."""
-        found: RankedPortReceiver[R] = RankedPortReceiver(self._inbox)
+        found: RankedPortReceiver[R] = RankedPortReceiver(self._inbox, once=self._once)
         found._taken = self._taken
         return found
 
@@ -156,13 +179,13 @@ class Channel(Generic[R]):
     def open(once: bool = False) -> tuple[Port[R], PortReceiver[R]]:
         """A channel's two ends; with `once` it takes a single message."""
         inbox, proc = _open(once)
-        return Port(proc, inbox.id), PortReceiver(inbox)
+        return Port(proc, inbox.id, once=once), PortReceiver(inbox, once=once)
 
     @staticmethod
     def open_ranked(once: bool = False) -> tuple[Port[R], RankedPortReceiver[R]]:
         """As `open`, with a receiver that gives `(rank, message)`."""
         inbox, proc = _open(once)
-        return Port(proc, inbox.id), RankedPortReceiver(inbox)
+        return Port(proc, inbox.id, once=once), RankedPortReceiver(inbox, once=once)
 
 
 def reply_port(request: Request) -> Port[Any]:
@@ -173,12 +196,14 @@ def reply_port(request: Request) -> Port[Any]:
     return _port(request.reply_proc, request.reply_inbox, request.rank, returns=False)
 
 
-def _port(proc: int, inbox: int, rank: int, returns: bool, address: str = "") -> Port[Any]:
+def _port(
+    proc: int, inbox: int, rank: int, returns: bool, address: str = "", once: bool = False
+) -> Port[Any]:
     if address:
         from monarch._actor.process import process  # noqa: PLC0415 - as above
 
         process().add_peer(proc, address)
-    port: Port[Any] = Port(proc, inbox, rank)
+    port: Port[Any] = Port(proc, inbox, rank, once=once)
     port.return_undeliverable = returns
     return port
 

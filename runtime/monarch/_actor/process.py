@@ -7,7 +7,7 @@ from _thread import allocate_lock, get_ident
 
 from monarch import config
 from monarch._actor.control import Control, report
-from monarch._actor.future import Done, Pending, ending
+from monarch._actor.future import Done, Pending, ending, seconds
 from monarch._actor.pickling import loads, pack
 from monarch._actor.replies import FAILED, OK
 from monarch._link.address import of_proc
@@ -47,6 +47,8 @@ class Process(Control):
         parent: the proc that started this one; None in the program itself.
         addresses: where to dial other procs, where that does not follow from their id.
         gate: what listens and dials for it.
+        patience: for how many seconds the processes it started may end by themselves when it shuts
+            down; None as at exit.
 
     """
 
@@ -56,6 +58,7 @@ class Process(Control):
         self.parent = parent
         self.addresses: dict[int, str] = {}
         self.gate: Gate | None = None
+        self.patience: float | None = None
         self._asked: dict[int, tuple[int, Inbox]] = {}
         self._at_exit: list[Callable[[], object]] = []
         self._threads: list[Thread] = []
@@ -239,9 +242,22 @@ def start_proc(proc: int, parent: int, fd: int | None) -> Process:
     return made
 
 
-def shutdown_context() -> Future[None]:
-    """End what this process has of the runtime, its meshes included. Repeatable; also at exit."""
+def shutdown_context(host_timeout: float | None = None) -> Future[None]:
+    """End what this process has of the runtime, its meshes included. Repeatable; also at exit.
+
+    Args:
+        host_timeout: for how many seconds the processes that it started may end by themselves
+            before they are killed; by default as long as at exit.
+
+    Raises:
+        ValueError: the timeout is negative, not finite or no number. Nothing is ended then.
+
+    """
+    patience = None if host_timeout is None else seconds(host_timeout)
+    if host_timeout is not None and patience is None:
+        raise ValueError(f"host_timeout is a finite number of seconds, not {host_timeout!r}")
     if _process is not None:
+        _process.patience = patience
         _process.shutdown()
     return Done(None)
 

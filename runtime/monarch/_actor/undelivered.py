@@ -43,7 +43,9 @@ class UndeliverableMessage:
 
     def sender(self) -> str:
         """The id of the actor that sent it, as `context().actor_instance.actor_id`."""
-        return f"{self._sender[0]:016x}:{self._sender[1]:016x}"
+        proc, actor = self._sender
+        cell = cells.get(actor)
+        return f"{'client' if cell is None else cell.name}.{proc:016x}:{actor:016x}"
 
     def dest(self) -> str:
         """Who it was for: an actor's id with the endpoint, or a port."""

@@ -89,7 +89,7 @@ class ProcMesh(ShapedMesh):
         mesh: ActorMesh[Any] = ActorMesh(Class, name, new_id(), procs, shape)
         route = mesh._route()
         owner = sender()
-        creator = cells[owner].name if owner else ""
+        creator = cells[owner].line if owner else ()
         ranks = None if shape == procs.whole else tuple(shape.ranks())
         info = (name, procs.id, name, ranks, (place.id, owner), creator)
         title = f"{Class.__qualname__}(...)"

@@ -259,12 +259,14 @@ def _end() -> None:
     from time import monotonic  # noqa: PLC0415 - once
 
     _spawner.quiet = True
-    limit = monotonic() + AT_EXIT
+    asked = process().patience
+    patience = AT_EXIT if asked is None else asked
+    limit = monotonic() + patience
     for procs in reversed(_spawner.live_together()):
         left = max(limit - monotonic(), 0.0)
         stop(procs, "the program has ended", left)
         _spawner.wait(procs, left / 2)
-    _spawner.wait(_spawner.live(), AT_EXIT * 2)
+    _spawner.wait(_spawner.live(), patience * 2)
     _spawner.close()
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from operator import index as to_int
 
+from monarch.errors import LabelError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -71,7 +73,7 @@ class Extent(Mapping[str, int]):
         try:
             return self._sizes[self._labels.index(label)]
         except ValueError:
-            raise KeyError(unknown_label(label, self._labels)) from None
+            raise LabelError(unknown_label(label, self._labels)) from None
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._labels)
@@ -128,7 +130,7 @@ class Point(Mapping[str, int]):
         """The size of a dimension.
 
         Raises:
-            KeyError: the extent has no such dimension.
+            LabelError: the extent has no such dimension; a KeyError and a ValueError.
 
         """
         return self._extent[label]
@@ -140,7 +142,7 @@ class Point(Mapping[str, int]):
             rank, at = divmod(rank, size)
             if name == label:
                 return at
-        raise KeyError(unknown_label(label, extent._labels))  # noqa: SLF001
+        raise LabelError(unknown_label(label, extent._labels))  # noqa: SLF001
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._extent)

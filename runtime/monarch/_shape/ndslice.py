@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from operator import index as to_int
 
+from monarch.errors import RankError
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -91,12 +93,12 @@ class Slice:
         """The rank at a place in row-major order; the inverse of `index`.
 
         Raises:
-            IndexError: there is no such place.
+            RankError: there is no such place; an IndexError and a ValueError.
 
         """
         place = to_int(index)
         if not 0 <= place < self._length:
-            raise IndexError(f"index {place} is out of range for {self._length} elements")
+            raise RankError(f"index {place} is out of range for {self._length} elements")
         rank = self._offset
         for size, stride in zip(reversed(self._sizes), reversed(self._strides), strict=True):
             place, at = divmod(place, size)

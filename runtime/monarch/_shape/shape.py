@@ -6,6 +6,7 @@ from operator import index as to_int
 
 from monarch._shape.extent import Extent, Point, check_labels, unknown_label
 from monarch._shape.ndslice import Slice
+from monarch.errors import LabelError, RankError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -135,15 +136,15 @@ class Shape(_Labelled):
         """One index of a dimension; the dimension is gone afterwards.
 
         Raises:
-            KeyError: there is no such dimension.
-            IndexError: the index is negative, or not below the size.
+            LabelError: there is no such dimension; a KeyError and a ValueError.
+            RankError: the index is negative, or not below the size; an IndexError and a ValueError.
 
         """
         dim = self._dim(label)
         place = to_int(index)
         sizes, strides = self._slice.sizes, self._slice.strides
         if not 0 <= place < sizes[dim]:
-            raise IndexError(
+            raise RankError(
                 f"index {place} of dimension {label!r} is out of range 0 to {sizes[dim] - 1}"
             )
         offset = self._slice.offset + place * strides[dim]
@@ -157,7 +158,7 @@ class Shape(_Labelled):
         """A range of a dimension, as Python slices sequences; the dimension stays.
 
         Raises:
-            KeyError: there is no such dimension.
+            LabelError: there is no such dimension; a KeyError and a ValueError.
             ValueError: the step is negative or zero, or nothing would be left.
 
         """
@@ -190,7 +191,7 @@ class Shape(_Labelled):
         try:
             return self._labels.index(label)
         except ValueError:
-            raise KeyError(unknown_label(label, self._labels)) from None
+            raise LabelError(unknown_label(label, self._labels)) from None
 
 
 def _text(part: slice) -> str:

@@ -7,6 +7,7 @@ from monarch._shape.extent import Point
 from monarch._shape.mesh import ShapedMesh
 from monarch._shape.ndslice import Slice
 from monarch._shape.shape import Shape
+from monarch.errors import RankError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from monarch._shape.extent import Extent
 
     R = TypeVar("R")
+    T = TypeVar("T")
 else:
 
     class Generic:
@@ -59,21 +61,48 @@ class ValueMesh(ShapedMesh, Generic[R]):
     failed is its error; `errors()` tells which these are.
 
     Args:
-        shape: labels, and the place of each value in `values`.
-        values: the values.
+        shape: what the mesh looks like; ranks of a base mesh that it names are not kept.
+        values: one for each element of the shape, in order of rank.
 
     Raises:
-        ValueError: the shape asks for more values than there are.
+        ValueError: there are more or fewer values than the shape has elements.
 
     """
 
     __slots__ = ("_cells", "_shape")
 
     def __init__(self, shape: Shape, values: Iterable[R]) -> None:
-        self._shape = shape
+        self._shape = Shape.dense(shape.extent)
         self._cells: list[Any] = list(values)
-        if len(shape) and shape.ndslice.get(len(shape) - 1) >= len(self._cells):
-            raise ValueError(f"{shape} needs more values than the {len(self._cells)} given")
+        if len(self._cells) != len(shape):
+            raise ValueError(
+                f"expected {len(shape)} values, one for each element of {shape.extent}, but "
+                f"values contains {len(self._cells)}"
+            )
+
+    @staticmethod
+    def from_indexed(shape: Shape, pairs: Iterable[tuple[int, T]]) -> ValueMesh[T]:
+        """The mesh with these values, given as pairs of rank and value in any order.
+
+        The last one counts where a rank is given more than once.
+
+        Raises:
+            RankError: a rank is outside of the shape; an IndexError and a ValueError.
+            ValueError: a rank is missing.
+
+        """
+        given: dict[int, T] = {}
+        for rank, value in pairs:
+            if not 0 <= rank < len(shape):
+                raise RankError(f"rank {rank} is out of range for extent {shape.extent}")
+            given[rank] = value
+        missing = [rank for rank in range(len(shape)) if rank not in given]
+        if missing:
+            raise ValueError(
+                f"expected {len(shape)} ranks of {shape.extent}, but pairs contains {len(given)}: "
+                f"{missing} are missing"
+            )
+        return ValueMesh(shape, [given[rank] for rank in range(len(shape))])
 
     @classmethod
     def over(cls, extent: Extent, cells: list[Any]) -> Self:
@@ -87,13 +116,13 @@ class ValueMesh(ShapedMesh, Generic[R]):
         """The value of a rank of this mesh.
 
         Raises:
-            IndexError: there is no such rank.
+            RankError: there is no such rank; an IndexError and a ValueError.
 
         """
         try:
             place = self._shape.ndslice.get(rank)
         except IndexError as error:
-            raise IndexError(self._said(f"get({rank})", error)) from None
+            raise RankError(self._said(f"get({rank})", error)) from None
         value: R = self._at(place)
         return value
 
@@ -126,10 +155,9 @@ class ValueMesh(ShapedMesh, Generic[R]):
         for rank, place in enumerate(self._shape.ranks()):
             yield Point(rank, extent), self._at(place)
 
-    def values(self) -> Iterator[R]:
+    def values(self) -> list[R]:
         """The values, in order of rank."""
-        for place in self._shape.ranks():
-            yield self._at(place)
+        return [self._at(place) for place in self._shape.ranks()]
 
     def errors(self) -> Iterator[tuple[Point, BaseException]]:
         """Pairs of point and error of the ranks that failed, in order of rank."""

@@ -57,6 +57,9 @@ _UNITS = {"d": 86400 * _SECOND, "h": 3600 * _SECOND, "m": 60 * _SECOND, "s": _SE
 _UNITS |= {"ms": 10**6, "us": 10**3, "ns": 1}
 _ALIASES = {"sec": "s", "secs": "s", "min": "m", "mins": "m", "hr": "h", "hrs": "h"}
 
+prefix_python_logs_with_actor = True
+"""Whether log records that an actor makes begin with who it is; set it in the actor's process."""
+
 _runtime: dict[str, Any] = {}
 _files: dict[str, dict[str, Any]] = {}
 

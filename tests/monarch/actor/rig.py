@@ -69,7 +69,7 @@ def spawn(
     """Make actors; typed as `Any`, so that tests call endpoints freely."""
     procs = procs or [process().id]
     mesh = Mesh(cls, procs, new_id(), name or cls.__name__.lower())
-    info = (mesh._name_of, 1, mesh._name_of, None, (process().id, sender()), "client")
+    info = (mesh._name_of, 1, mesh._name_of, None, (process().id, sender()), ())
     flags = CREATE | (LOOP if needs_loop(cls) else 0)
     mesh.created = mesh.send(flags, (cls, args, kwargs, info))
     return mesh

@@ -71,6 +71,14 @@ ENDS = {
     "this_host().spawn_procs().spawn('slow', Slow); print(1)",
     "shut down twice": "print(spawn(Plain).echo.call_one(1).get()); "
     "shutdown_context().get(); shutdown_context().get()",
+    "shut down within a time": "from monarch.actor import this_host\n"
+    "p = this_host().spawn_procs(); print(p.spawn('a', Plain).echo.call_one(1).get())\n"
+    "for bad in (-1.0, float('nan'), float('inf'), 2.0**64, 1e300):\n"
+    "    try: shutdown_context(host_timeout=bad)\n"
+    "    except ValueError: continue\n"
+    "    print('taken', bad)\n"
+    "assert p.spawn('b', Plain).echo.call_one(2).get() == 2\n"
+    "shutdown_context(host_timeout=5.0).get()",
     "nothing but made": "process(); print(1)",
 }
 

@@ -9,7 +9,7 @@ import socket
 import pytest
 
 from monarch._actor.actor import Actor
-from monarch._actor.context import context, current_actor_name
+from monarch._actor.context import context
 from monarch._actor.decorators import concurrent_endpoint, endpoint
 from monarch.errors import ActorError, SupervisionError
 from tests.monarch.actor.rig import Pending, spawn, stop
@@ -79,7 +79,7 @@ class Names(Actor):
         rank = context().message_rank.rank
         for _ in range(5):
             await asyncio.sleep(0)
-        return VARIABLE.get(), current_actor_name(), rank
+        return VARIABLE.get(), context().actor_instance.name, rank
 
 
 class Sleeper(Actor):

@@ -12,7 +12,7 @@ from monarch._actor.actor import Actor
 from monarch._actor.decorators import concurrent_endpoint, endpoint
 from monarch._actor.fold import Accumulator, send
 from monarch._actor.ports import Channel, Port
-from monarch.errors import SupervisionError
+from monarch.errors import ActorError, SupervisionError
 from tests.monarch.actor.rig import process, spawn
 
 
@@ -96,6 +96,23 @@ def test_what_is_no_exception_is_refused_where_it_is_sent():
         port.exception("text")
     port.send("text")
     assert receiver.recv().get(20) == "text"
+
+
+def test_a_channel_for_one_message_refuses_another_at_both_ends(procs):
+    port, receiver = Channel.open(once=True)
+    spare = receiver.recv()
+    port.send("first")
+    for send_more in (lambda: port.send("second"), lambda: port.exception(ValueError())):
+        with pytest.raises(RuntimeError, match="has sent the one message that its channel takes"):
+            send_more()
+    assert receiver.recv().get(timeout=20) == "first"
+    for late in (receiver.recv(), spare, receiver.ranked().recv()):
+        with pytest.raises(ValueError, match="one message of this channel has been received"):
+            late.get(timeout=20)
+    port, receiver = Channel.open(once=True)
+    with pytest.raises(ActorError, match="has sent the one message"):
+        spawn(Worker, procs=procs).count.call(port, 2).get(timeout=20)
+    assert receiver.recv().get(timeout=20) == 0
 
 
 def test_a_channel_is_awaited(child):

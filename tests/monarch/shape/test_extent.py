@@ -50,7 +50,10 @@ def test_unknown_labels_name_the_known_ones():
     for mapping in (HOSTS, Point(0, HOSTS)):
         with pytest.raises(KeyError, match="no dimension 'gpu'; the dimensions are 'hosts', 'gpus"):
             mapping["gpu"]
+        with pytest.raises(ValueError, match=r"^no dimension 'gpu'; the dim"):
+            mapping["gpu"]
         assert mapping.get("gpu") is None
+        assert "gpu" not in mapping
 
 
 @pytest.mark.parametrize(

@@ -102,11 +102,38 @@ def test_values_of_a_slice_survive_pickling_alone():
     assert [point.rank for point, _ in copy.errors()] == [1]
 
 
-def test_a_shape_selects_among_given_values():
+def test_a_mesh_is_made_of_one_value_for_each_element_of_any_shape():
     every_second = Shape(["n"], Slice(offset=1, sizes=[2], strides=[2]))
-    assert list(ValueMesh(every_second, "abcd").values()) == ["b", "d"]
-    with pytest.raises(ValueError, match="needs more values than the 3 given"):
-        ValueMesh(every_second, "abc")
+    made = ValueMesh(every_second, "bd")
+    assert made.values() == ["b", "d"]
+    assert made.item(n=1) == made.slice(n=1).item() == "d"
+    assert pickle.loads(pickle.dumps(made)).values() == ["b", "d"]  # noqa: S301 - made right here
+    for given in ("b", "bde"):
+        with pytest.raises(ValueError, match=f"expected 2 values, .* contains {len(given)}"):
+            ValueMesh(every_second, given)
+
+
+def test_a_mesh_is_made_of_values_with_their_ranks_in_any_order():
+    shape = Shape.dense(Extent(["n"], [3]))
+    made = ValueMesh.from_indexed(shape, [(2, "c"), (0, "x"), (1, "b"), (0, "a")])
+    assert made.values() == ["a", "b", "c"]
+    with pytest.raises(ValueError, match=r"expected 3 ranks .* contains 2: \[1\] are missing"):
+        ValueMesh.from_indexed(shape, [(0, "a"), (2, "c")])
+    with pytest.raises(ValueError, match="rank 3 is out of range"):
+        ValueMesh.from_indexed(shape, [(3, "d")])
+
+
+def test_values_are_a_list_that_can_be_indexed_counted_and_used_again():
+    found = values().slice(gpus=0).values()
+    assert (found[-1], len(found), found, sorted(found)) == ("c", 2, ["a", "c"], ["a", "c"])
+    found.append("e")
+    assert values().slice(gpus=0).values() == ["a", "c"]
+
+
+def test_a_rank_that_is_not_there_is_an_error_of_the_index_and_of_the_value():
+    for error in (IndexError, ValueError):
+        with pytest.raises(error, match=r"get\(4\): index 4 is out of range"):
+            values().get(4)
 
 
 def test_the_text_shows_extent_points_and_values():
