@@ -1,10 +1,9 @@
 """Which owner is asked about a death, and who is next when it does not handle it. Pure.
 
 Every process holds one `Climb` for the actors that live in it. A failure arrives for an owner and
-waits there until the owner takes it between two messages; what arrives meanwhile and tells of the
-same fault in other ranks of the mesh becomes one failure with it. Each owner is asked once per
-death. Not handled, it goes to the owner's owner, here or in another process. Actor 0 is the code of
-a process that runs in no actor; that of the client has no owner, there the climb ends.
+waits there until the owner takes it between two messages. Each owner is asked once per death. Not
+handled, it goes to the owner's owner, here or in another process. Actor 0 is the code of a process
+that runs in no actor; that of the client has no owner, there the climb ends.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from monarch._failure import MeshFailure
 
-__all__ = ["ROOT", "Ask", "Climb", "Tell"]
+__all__ = ["ROOT", "Ask", "Climb", "Tell", "together"]
 
 ROOT = 0
 """The id of a process's own code, as an owner."""
@@ -88,10 +87,6 @@ class Climb:
             while len(self._asked) > _REMEMBERED:
                 del self._asked[next(iter(self._asked))]
         waiting = self._waiting.setdefault(actor, [])
-        for index, other in enumerate(waiting):
-            if same_fault(other, failure):
-                waiting[index] = merged(other, failure)
-                return []
         waiting.append(failure)
         return [Ask(actor)] if len(waiting) == 1 else []
 
@@ -126,8 +121,21 @@ class Climb:
         return [Tell(proc, actor, failure)]
 
 
-def same_fault(one: MeshFailure, other: MeshFailure) -> bool:
-    """Whether two failures tell of one fault in several ranks of a mesh: equal but for the rank."""
+def together(failures: list[MeshFailure]) -> list[MeshFailure]:
+    """For a report: the failures, where one fault in several ranks of a mesh is one of them."""
+    told: list[MeshFailure] = []
+    for failure in failures:
+        for index, other in enumerate(told):
+            if _same_fault(other, failure):
+                told[index] = _merged(other, failure)
+                break
+        else:
+            told.append(failure)
+    return told
+
+
+def _same_fault(one: MeshFailure, other: MeshFailure) -> bool:
+    """Whether two failures are equal but for the rank."""
     return (
         bool(one.causes)
         and one.kind == other.kind
@@ -137,7 +145,7 @@ def same_fault(one: MeshFailure, other: MeshFailure) -> bool:
     )
 
 
-def merged(one: MeshFailure, other: MeshFailure) -> MeshFailure:
+def _merged(one: MeshFailure, other: MeshFailure) -> MeshFailure:
     """Both as one failure: all ranks; process and host only where they are the same."""
     return one.replace(
         ranks=(*one.ranks, *other.ranks),

@@ -7,9 +7,9 @@ from _thread import allocate_lock
 from monarch._actor.cell import cells
 from monarch._actor.pickling import pack
 from monarch._restart import Decision
-from monarch._supervision.climb import ROOT, Ask, Climb, Tell
+from monarch._supervision.climb import ROOT, Ask, Climb, Tell, together
 from monarch._supervision.describe import failed_actor
-from monarch._supervision.hook import report_unhandled
+from monarch._supervision.hook import is_default, report_unhandled
 from monarch._supervision.restarts import Restarts
 
 TYPE_CHECKING = False
@@ -25,7 +25,7 @@ __all__ = ["Owners"]
 
 SUPERVISE = 4
 _TOGETHER_S = 0.02
-"""How long failures of constructors are waited for, to tell of all ranks of a mesh at once."""
+"""How long failures of constructors are waited for, to report all ranks of a mesh at the end."""
 
 
 class Owners:
@@ -166,11 +166,13 @@ class Owners:
                     self._asking = False
                     return
                 gather = self._climb.waits(ROOT)[0].kind == "init"
-            if gather:
+            ends = is_default()
+            if gather and ends:
                 import time  # noqa: PLC0415 - only on the way out
 
                 time.sleep(_TOGETHER_S)
-            for failure in self._take(ROOT):
+            taken = self._take(ROOT)
+            for failure in together(taken) if ends else taken:
                 if report_unhandled(failure, self._end) is Decision.RESTART:
                     self.restarts.decided(failure)
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from monarch._failure import Cause, MeshFailure
-from monarch._supervision.climb import ROOT, Ask, Climb, Tell
+from monarch._supervision.climb import ROOT, Ask, Climb, Tell, together
 
 CLIENT, CHILD = 100, 200
 
@@ -42,22 +42,27 @@ def test_the_same_death_heard_twice_is_asked_about_once():
     assert climb.take(ROOT) == []
 
 
-@pytest.mark.report("81")
-def test_one_fault_in_several_ranks_that_arrives_together_is_one_failure():
+def test_an_owner_is_asked_about_each_rank_that_one_fault_ended():
     climb = Climb(CLIENT)
-    climb.arrived(ROOT, raised(1, pid=11, host="h"))
-    climb.arrived(ROOT, raised(0, pid=12, host="h"))
-    climb.arrived(ROOT, raised(2, "other", pid=13))
-    one, other = climb.take(ROOT)
+    climb.arrived(ROOT, raised(1))
+    climb.arrived(ROOT, raised(0))
+    assert [failure.ranks for failure in climb.take(ROOT)] == [(1,), (0,)]
+
+
+@pytest.mark.report("81")
+def test_a_report_tells_of_one_fault_in_several_ranks_once():
+    failures = [
+        raised(1, pid=11, host="h"),
+        raised(2, "other", pid=13),
+        raised(0, pid=12, host="h"),
+    ]
+    one, other = together(failures)
     assert (one.ranks, one.pid, one.host) == ((0, 1), None, "h")
     assert (other.ranks, other.pid) == ((2,), 13)
 
 
-def test_deaths_without_a_common_cause_stay_apart():
-    climb = Climb(CLIENT)
-    climb.arrived(ROOT, death("a"))
-    climb.arrived(ROOT, death("b"))
-    assert len(climb.take(ROOT)) == 2
+def test_a_report_tells_of_deaths_without_a_common_cause_apart():
+    assert len(together([death("a"), death("b")])) == 2
 
 
 def test_what_an_owner_passes_on_goes_to_its_owner_with_its_name():
