@@ -24,6 +24,9 @@ __all__ = [
 _OURS = __file__.rpartition("_actor")[0]
 _PICKLER = "/cloudpickle/"
 _DEPTH = 16
+# What Python writes between the tracebacks of a chain, and what reads logs looks for.
+_CAUSED = "\nThe above exception was the direct cause of the following exception:\n\n"
+_MEANWHILE = "\nDuring handling of the above exception, another exception occurred:\n\n"
 _LONGEST_TEXT, _LONGEST_TRACEBACK = 16 << 10, 64 << 10  # characters
 
 
@@ -83,7 +86,7 @@ def shorten(text: str, longest: int = _LONGEST_TEXT) -> str:
 
 
 def format_error(error: BaseException) -> str:
-    """The traceback as text, with its causes, of the program's own frames."""
+    """The traceback as Python prints it, the root cause first, of the program's own frames."""
     import traceback  # noqa: PLC0415 - heavy, and good calls do without
 
     parts: list[str] = []
@@ -97,13 +100,16 @@ def format_error(error: BaseException) -> str:
         text += "".join(_last_lines(traceback, current))
         parts.append(text)
         if current.__cause__ is not None:
-            parts.append("\nwhich was caused by:\n\n")
+            parts.append(_CAUSED)
             current = current.__cause__
         elif current.__context__ is not None and not current.__suppress_context__:
-            parts.append("\nwhich was raised while this was handled:\n\n")
+            parts.append(_MEANWHILE)
             current = current.__context__
         else:
             current = None
+    if parts[-1] in {_CAUSED, _MEANWHILE}:
+        parts.pop()
+    parts.reverse()
     return shorten("".join(parts), _LONGEST_TRACEBACK)
 
 
