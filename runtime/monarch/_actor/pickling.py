@@ -44,6 +44,7 @@ def dumps(
 
     Raises:
         PicklingError: a part of the value cannot be pickled; its path from `root` is named.
+        Exception: what the code of a part raised instead, with that path as a note.
 
     """
     buffers: list[Any] = []
@@ -63,7 +64,7 @@ def dumps(
     try:
         data = _dumps(sent, 5, buffer_callback=buffers.append)
     except Exception:  # noqa: BLE001 - cloudpickle may do what pickle cannot
-        return _by_value(value, root, names)
+        data = _SCRIPT
     if data.find(_SCRIPT) >= 0:
         return _by_value(value, root, names)
     if buffers:
@@ -147,6 +148,7 @@ def pack(value: object) -> bytes:
 
     Raises:
         PicklingError: a part of the value cannot be pickled.
+        Exception: what the code of a part raised instead.
 
     """
     try:
@@ -178,19 +180,39 @@ def _by_value(value: object, root: object, names: tuple[str, ...] | None) -> tup
     try:
         data = dumps_by_value(value, buffers.append)
     except Exception as error:  # noqa: BLE001 - reported with its path
-        from monarch._actor.blame import blame, blame_call  # noqa: PLC0415 - only on the way out
+        refused = error
+    else:
+        return data, _flat(buffers) if buffers else None
+    raise _refusal(value, root, names, refused)
 
-        if names is None:
-            path, cause = blame(value, str(root), error)
-        else:
-            path, cause = blame_call(value, str(root), names, error)
-        if isinstance(cause, PicklingError):
-            raise PicklingError(f"{path}: {cause}") from None
-        why = f"{type(cause).__name__}: {cause}".rstrip(".")
-        raise PicklingError(
-            f"{path} cannot be pickled: {why}. Send its contents, or make it inside the actor"
-        ) from cause
-    return data, _flat(buffers) if buffers else None
+
+def _refusal(
+    value: object, root: object, names: tuple[str, ...] | None, error: Exception
+) -> Exception:
+    """What to raise for a value that cannot be pickled, of which `error` was raised.
+
+    What pickle itself raises is told anew, with the path to what it refused. Any other error is of
+    the object's own code, and its program may look for it: it stays, and a note has the path.
+    """
+    from _pickle import PicklingError as Refused  # noqa: PLC0415 - only on the way out
+
+    from monarch._actor.blame import blame, blame_call  # noqa: PLC0415 - only on the way out
+
+    if names is None:
+        path, cause = blame(value, str(root), error)
+    else:
+        path, cause = blame_call(value, str(root), names, error)
+    if isinstance(cause, PicklingError):
+        return PicklingError(f"{path}: {cause}")
+    text = f"{path} cannot be pickled"
+    what_to_do = "Send its contents, or make it inside the actor"
+    if not isinstance(cause, (TypeError, Refused)):
+        cause.add_note(f"{text}. {what_to_do}")
+        return cause
+    why = f"{type(cause).__name__}: {cause}".rstrip(".")
+    found = PicklingError(f"{text}: {why}. {what_to_do}")
+    found.__cause__ = cause
+    return found
 
 
 def _flat(buffers: list[Any]) -> list[Any]:

@@ -68,6 +68,17 @@ class Echo(Actor):
         return {"deep": [threading.Lock()]}
 
     @endpoint
+    def refuse(self) -> object:
+        return Refuses()
+
+    @endpoint
+    def stumble(self) -> float:
+        try:
+            return 1 / 0
+        except ZeroDivisionError:
+            raise KeyError("second")  # noqa: B904 - as many a program does
+
+    @endpoint
     def raises(self, name: str) -> None:
         cause = {"quiet": lambda: QuietError(3, "hush"), "locked": LockedError, "mute": MuteError}[
             name
@@ -94,7 +105,6 @@ def make_function(value: object):
         ([1, {"key": (threading.Lock(),)}], "argument 'value'[1]['key'][0]"),
         (Holder(Slotted(threading.Lock())), "argument 'value'.value.inner"),
         (make_function(threading.Lock()), "argument 'value' (its variable 'value')"),
-        (Refuses(), "argument 'value'"),
         (Wraps([threading.Lock()]), "argument 'value'[0][0]"),
         ({1: threading.Lock()}, "argument 'value'[1]"),
     ],
@@ -110,12 +120,48 @@ def test_an_argument_that_cannot_be_pickled_is_named_at_the_call(value, path):
     assert echo.echo.call_one("still there").get(timeout=20) == "still there"
 
 
+def test_an_error_of_the_arguments_own_code_stays_and_names_the_argument_in_a_note():
+    echo = spawn(Echo)
+    with pytest.raises(OSError, match="not me") as caught:
+        echo.echo.call_one([Refuses()])
+    (note,) = caught.value.__notes__
+    assert note.startswith("Echo.echo: argument 'value'[0] cannot be pickled. ")
+    assert echo.echo.call_one("still there").get(timeout=20) == "still there"
+
+
+def test_a_result_whose_own_code_refuses_arrives_as_its_error(procs):
+    echo = spawn(Echo, procs=procs)
+    with pytest.raises(ActorError) as caught:
+        echo.refuse.call_one().get(timeout=20)
+    assert isinstance(caught.value.exception, OSError)
+    assert "result cannot be pickled" in caught.value.exception_formatted
+
+
+def test_a_chain_of_errors_reads_as_python_prints_it(procs):
+    echo = spawn(Echo, procs=procs)
+    with pytest.raises(ActorError) as caught:
+        echo.raises.call_one("quiet").get(timeout=20)
+    first, last = caught.value.exception_formatted.split(
+        "\nThe above exception was the direct cause of the following exception:\n\n"
+    )
+    assert first == "KeyError: 'root'\n"
+    assert last.endswith("QuietError: hush (3)\n")
+    with pytest.raises(ActorError) as caught:
+        echo.stumble.call_one().get(timeout=20)
+    first, last = caught.value.exception_formatted.split(
+        "\nDuring handling of the above exception, another exception occurred:\n\n"
+    )
+    assert first.endswith("ZeroDivisionError: division by zero\n")
+    assert last.endswith("KeyError: 'second'\n")
+
+
 def test_a_result_that_cannot_be_pickled_is_named_to_the_caller(procs):
     echo = spawn(Echo, procs=procs)
     with pytest.raises(ActorError, match=r"result\['deep'\]\[0\] cannot be pickled") as caught:
         echo.lock.call_one().get(timeout=20)
     assert "File" not in caught.value.exception_formatted  # no line of the program raised it
-    assert caught.value.exception_formatted.startswith("monarch._actor.pickling.PicklingError: ")
+    last = caught.value.exception_formatted.splitlines()[-1]
+    assert last.startswith("monarch._actor.pickling.PicklingError: ")
     assert echo.echo.call_one(1).get(timeout=20) == 1
 
 
