@@ -10,7 +10,9 @@ from pathlib import Path
 
 from monarch._job import stored
 from monarch._job.job import DEFAULT_JOB_PATH, JobTrait
+from monarch.errors import JobStateError
 
+_ADVICE = "set_current_job('module.name') chooses a job"
 _STATE, _SPEC, _DEFAULT = "state.json", "spec", "default"
 
 
@@ -37,6 +39,8 @@ def load_current_job() -> JobTrait:
 
     Raises:
         FileNotFoundError: no job was named in this folder.
+        JobStateError: the file that names it does so no more, as after a change by hand.
+        ImportError: there is no such module.
         AttributeError: its module has no such name.
         TypeError: it is something else than a job.
 
@@ -51,8 +55,18 @@ def load_current_job() -> JobTrait:
             f"no job was chosen in this folder: {path} is missing; set_current_job('module.name') "
             "chooses one"
         ) from None
-    module, attribute = _split(name)
-    found = getattr(importlib.import_module(module), attribute, None)
+    except (OSError, ValueError) as error:
+        raise JobStateError(f"{path} cannot be read: {error}; {_ADVICE}") from None
+    try:
+        module, attribute = _split(name)
+    except ValueError as error:
+        raise JobStateError(f"{path}: {error}; {_ADVICE}") from None
+    try:
+        imported = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        error.msg = f"{error.msg}, and {path} names {name} as the job; {_ADVICE}"
+        raise
+    found = getattr(imported, attribute, None)
     if found is None:
         raise AttributeError(f"{path} names {name}, but module {module} has no {attribute}")
     if not isinstance(found, JobTrait):

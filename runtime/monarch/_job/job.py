@@ -79,15 +79,17 @@ class JobTrait(abc.ABC):
     `_kill` (end them) and `can_run`. It keeps its specification, and what it needs to find its
     hosts again, in attributes; these are stored as JSON, but for those that `_transient` names:
     they are of this program alone, and `_wake` makes them again in one that has loaded the job.
-    Its constructor calls this one, which takes nothing.
+    An attribute that is annotated in the body of the class has to be in the file, and of this
+    type. Its constructor calls this one, which takes nothing.
     """
 
     _transient: ClassVar[tuple[str, ...]] = ()
     _found: ClassVar[tuple[str, ...]] = ()  # what came with the hosts, and was not asked for
+    _apply_id: str | None
 
     def __init__(self) -> None:
         super().__init__()
-        self._apply_id: str | None = None
+        self._apply_id = None
         self._cached: JobTrait | None = None
 
     @abc.abstractmethod
@@ -269,7 +271,8 @@ def job_loads(data: bytes | str) -> JobTrait:
     """The job that `JobTrait.dumps` gave this text for.
 
     Raises:
-        JobStateError: it is no such text, or its class cannot be found.
+        JobStateError: it is no such text, its class cannot be found, or a field is missing or of
+            another type than that says.
 
     """
     return stored.loads(data)
@@ -280,7 +283,8 @@ def job_load(filename: str | os.PathLike[str] = DEFAULT_JOB_PATH) -> JobTrait:
 
     Raises:
         FileNotFoundError: there is none.
-        JobStateError: it holds no job, its class cannot be found, or others may write to it.
+        JobStateError: it holds no job, its class cannot be found, a field is missing or of another
+            type than that says, or others may write to it.
 
     """
     return stored.load(filename)

@@ -26,6 +26,8 @@ class LocalJob(JobTrait):
     """
 
     _transient = ("_process",)
+    _host_names: tuple[str, ...]
+    _log_dir: str | None
 
     def __init__(self, hosts: Sequence[str] = ("hosts",)) -> None:
         super().__init__()
@@ -34,7 +36,7 @@ class LocalJob(JobTrait):
             raise TypeError(f'LocalJob takes the names of meshes, as ("trainers",), not {hosts!r}')
         self._host_names = tuple(hosts)
         self._process: subprocess.Popen[bytes] | None = None
-        self._log_dir: str | None = None
+        self._log_dir = None
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -85,6 +87,8 @@ class LocalJob(JobTrait):
 
 class BatchJob(JobTrait):
     """A job as its own client program finds it: it can run whatever that program asks for."""
+
+    _job: JobTrait
 
     def __init__(self, job: JobTrait) -> None:
         super().__init__()

@@ -55,6 +55,11 @@ class ProcessJob(JobTrait):
     """
 
     _transient = ("_children", "_leases", "_attached")
+    _meshes: dict[str, int]
+    _env: dict[str, str]
+    _workers: dict[str, list[Worker]]
+    _folder: str | None
+    _made: int  # hosts that took another's place
 
     def __init__(self, meshes: Mapping[str, int], env: Mapping[str, str] | None = None) -> None:
         super().__init__()
@@ -62,12 +67,12 @@ class ProcessJob(JobTrait):
         self._env = by_name("ProcessJob", "env", {} if env is None else env, '{"NAME": "value"}')
         for name, count in self._meshes.items():
             check_mesh(name, count)
-        self._workers: dict[str, list[Worker]] = {}
-        self._folder: str | None = None
+        self._workers = {}
+        self._folder = None
         self._children: dict[int, int | None] = {}  # by pid: the status of those that have ended
         self._leases: list[int] = []
         self._attached: list[HostMesh] = []
-        self._made = 0  # hosts that took another's place
+        self._made = 0
 
     def can_run(self, spec: JobTrait) -> bool:
         """Whether `spec` asks for the same hosts and variables, and all of these workers live."""

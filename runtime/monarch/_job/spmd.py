@@ -20,6 +20,11 @@ _LOCAL = ("local", "local_cwd")
 class SPMDJob(JobTrait):
     """A torchrun command on one host, served by a worker of its own. Made by `serve`."""
 
+    _script: list[str]
+    _processes: int
+    _workspace: str
+    _hosts: ProcessJob
+
     def __init__(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> None:
         super().__init__()
         self._script, self._processes = torchrun.parse(command)

@@ -14,6 +14,7 @@ import stat
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from monarch._job import fields as stored_fields
 from monarch.errors import JobStateError
 
 if TYPE_CHECKING:
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
 SCHEMA = 1
 _LIMIT = 16 << 20  # bytes of a state file
+_ADVICE = (
+    "put it right, or end the job's hosts if they run and remove it: the next state() makes the "
+    "job anew"
+)
+_AGAIN = "a job that is stored is read again by the types that its class annotates"
 
 
 def dumps(job: JobTrait) -> bytes:
@@ -40,7 +46,8 @@ def loads(data: bytes | str, source: str = "the job's text") -> JobTrait:
     """The job that `dumps` gave this text for.
 
     Raises:
-        JobStateError: it is no such text, or its class cannot be found.
+        JobStateError: it is no such text, its class cannot be found, or a field is missing or of
+            another type than that says.
 
     """
     if isinstance(data, bytes) and data[:1] == b"\x80":
@@ -52,17 +59,24 @@ def loads(data: bytes | str, source: str = "the job's text") -> JobTrait:
         document = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise JobStateError(
-            f"{source} is not JSON, so that it was cut or changed: {error}; end the job's hosts if "
-            "they run, and remove it: the next state() makes the job anew"
+            f"{source} is not JSON, so that it was cut or changed: {error}; {_ADVICE}"
         ) from None
     if not isinstance(document, dict) or "class" not in document:
-        raise JobStateError(f'{source} holds no job: an object with "class" and "fields"')
-    if document.get("schema") != SCHEMA:
         raise JobStateError(
-            f"{source} has schema {document.get('schema')!r} and this release reads {SCHEMA}; "
-            "end the job with the release that wrote it, and remove the file"
+            f'{source} holds no job, which is an object with "schema", "class" and "fields"; '
+            f"{_ADVICE}"
         )
-    return _decode_job(document, source)
+    schema = document.get("schema")
+    if schema != SCHEMA:
+        raise JobStateError(
+            f'{source} has "schema" {schema!r}, and this release of monarch reads {SCHEMA}; end '
+            "the job with the release that wrote it, and remove it: the next state() makes the job "
+            "anew"
+        )
+    try:
+        return _decode_job(document, source)
+    except RecursionError:
+        raise JobStateError(f"{source} has values within values without end; {_ADVICE}") from None
 
 
 def save(path: str | os.PathLike[str], data: bytes) -> None:
@@ -141,6 +155,7 @@ def _encode_job(job: JobTrait, where: str) -> dict[str, Any]:
     state = job.__getstate__()
     if not isinstance(state, dict):
         raise JobStateError(f"{where}.__getstate__ gives {type(state).__name__}, not a dict")
+    stored_fields.check(type(job), state, where, _AGAIN)
     fields = {name: _encode(value, f"{where}.{name}") for name, value in state.items()}
     return {"class": _class_path(type(job)), "fields": fields}
 
@@ -180,6 +195,7 @@ def _encode(value: Any, where: str) -> Any:
         return {"$dict": [[_encode(k, f"key of {where}"), item] for k, item in items]}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        stored_fields.check(type(value), fields, where, _AGAIN)
         named = {name: _encode(item, f"{where}.{name}") for name, item in fields.items()}
         return {"$dataclass": {"class": _class_path(type(value)), "fields": named}}
     raise JobStateError(
@@ -188,24 +204,27 @@ def _encode(value: Any, where: str) -> Any:
     )
 
 
-def _decode_job(document: Any, source: str) -> JobTrait:
+def _decode_job(document: Any, where: str) -> JobTrait:
     from monarch._job.job import JobTrait  # noqa: PLC0415 - it imports this module
 
-    cls, fields = _class_and_fields(document, source)
-    if not issubclass(cls, JobTrait):
-        raise JobStateError(f"{source}: {document['class']} is not a job: no JobTrait")
+    cls, fields = _class_and_fields(document, where)
+    if not issubclass(cls, JobTrait) or cls.__abstractmethods__:
+        raise JobStateError(
+            f"{where}: {document['class']} is not a job, a class made of JobTrait; {_ADVICE}"
+        )
+    stored_fields.check(cls, fields, where, _ADVICE)
     job = cls.__new__(cls)
     job.__setstate__(fields)
     return job
 
 
-def _class_and_fields(document: Any, source: str) -> tuple[type, dict[str, Any]]:
+def _class_and_fields(document: Any, where: str) -> tuple[type, dict[str, Any]]:
     import importlib  # noqa: PLC0415 - only to load
 
     path = document.get("class") if isinstance(document, dict) else None
     fields = document.get("fields") if isinstance(document, dict) else None
     if not isinstance(path, str) or not isinstance(fields, dict):
-        raise JobStateError(f'{source} needs "class" (text) and "fields" (an object)')
+        raise JobStateError(f'{where} needs "class" (text) and "fields" (an object); {_ADVICE}')
     module, _, name = path.partition(":")
     try:
         found: Any = importlib.import_module(module)
@@ -213,47 +232,58 @@ def _class_and_fields(document: Any, source: str) -> tuple[type, dict[str, Any]]
             found = getattr(found, part)
     except (ImportError, AttributeError, ValueError) as error:
         hint = "; it was defined in a script, move it to a module" if module == "__main__" else ""
-        raise JobStateError(f"{source}: cannot find the class {path}: {error}{hint}") from None
+        raise JobStateError(
+            f'{where}: cannot find the class "{path}", a module and a name in it: {error}{hint}; '
+            f"{_ADVICE}"
+        ) from None
     if not isinstance(found, type):
-        raise JobStateError(f"{source}: {path} is no class")
-    return found, {key: _decode(item, source) for key, item in fields.items()}
+        raise JobStateError(f'{where}: "{path}" is no class; {_ADVICE}')
+    return found, {key: _decode(item, f"{where}: {key}") for key, item in fields.items()}
 
 
-def _decode(value: Any, source: str) -> Any:
+def _decode(value: Any, where: str) -> Any:
     if isinstance(value, list):
-        return [_decode(item, source) for item in value]
+        return [_decode(item, f"{where}[{i}]") for i, item in enumerate(value)]
     if not isinstance(value, dict):
         return value
     key = next(iter(value), "")
     if not key.startswith("$"):
-        return {name: _decode(item, source) for name, item in value.items()}
-    held = value[key]
+        return {name: _decode(item, f"{where}[{name!r}]") for name, item in value.items()}
+    if key not in _SPECIAL:
+        raise JobStateError(
+            f'{where} has "{key}", which this release does not know (it knows '
+            f"{', '.join(_SPECIAL)}); {_ADVICE}"
+        )
+    wanted, decode = _SPECIAL[key]
     try:
-        return _SPECIAL[key](held, source)
-    except (KeyError, TypeError, ValueError) as error:
+        return decode(value[key], where)
+    except (TypeError, ValueError) as error:
         if isinstance(error, JobStateError):
             raise
-        raise JobStateError(f"{source}: {key} does not hold what it should") from None
+        raise JobStateError(f'{where}: "{key}" holds {wanted}, and not this; {_ADVICE}') from None
 
 
-def _decode_dataclass(held: Any, source: str) -> Any:
-    cls, fields = _class_and_fields(held, source)
+def _decode_dataclass(held: Any, where: str) -> Any:
+    cls, fields = _class_and_fields(held, where)
     if not dataclasses.is_dataclass(cls):
-        raise JobStateError(f"{source}: {held['class']} is no dataclass")
-    made = object.__new__(cls)
-    for name, value in fields.items():
-        object.__setattr__(made, name, value)
-    return made
+        raise JobStateError(f"{where}: {held['class']} is no dataclass; {_ADVICE}")
+    return stored_fields.make(cls, fields, where, _ADVICE)
 
 
-_SPECIAL: dict[str, Any] = {
-    "$float": lambda held, _: float(held),
-    "$job": _decode_job,
-    "$path": lambda held, _: Path(held),
-    "$tuple": lambda held, source: tuple(_decode(item, source) for item in held),
-    "$set": lambda held, source: {_decode(item, source) for item in held},
-    "$frozenset": lambda held, source: frozenset(_decode(item, source) for item in held),
-    "$bytes": lambda held, _: bytes.fromhex(held),
-    "$dict": lambda held, source: {_decode(k, source): _decode(v, source) for k, v in held},
-    "$dataclass": _decode_dataclass,
+def _items(held: Any, where: str) -> list[Any]:
+    if not isinstance(held, list):
+        raise TypeError
+    return [_decode(item, f"{where}[{i}]") for i, item in enumerate(held)]
+
+
+_SPECIAL: dict[str, tuple[str, Any]] = {
+    "$float": ("a number that JSON has not", lambda held, _: float(held)),
+    "$job": ("a job", _decode_job),
+    "$path": ("a path", lambda held, _: Path(held)),
+    "$tuple": ("a list", lambda held, where: tuple(_items(held, where))),
+    "$set": ("a list", lambda held, where: set(_items(held, where))),
+    "$frozenset": ("a list", lambda held, where: frozenset(_items(held, where))),
+    "$bytes": ("hexadecimal digits", lambda held, _: bytes.fromhex(held)),
+    "$dict": ("a list of pairs", lambda held, where: dict(_items(held, where))),
+    "$dataclass": ("a class and its fields", _decode_dataclass),
 }

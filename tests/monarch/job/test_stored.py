@@ -136,10 +136,10 @@ def test_a_job_may_leave_out_what_only_it_has():
     ("data", "said"),
     [
         (b"", "not JSON"),
-        (b"{", r"not JSON.*; end the job.s hosts if they run, and remove it"),
+        (b"{", r"not JSON.*; put it right, or end the job.s hosts if they run and remove it"),
         (b"[]", "holds no job"),
         (b"{}", "holds no job"),
-        (b'{"schema": 2, "class": "a:b", "fields": {}}', "schema 2"),
+        (b'{"schema": 2, "class": "a:b", "fields": {}}', '"schema" 2'),
         (b'{"schema": 1, "class": "nosuchmodule:b", "fields": {}}', "cannot find the class"),
         (b'{"schema": 1, "class": "os:nothing", "fields": {}}', "cannot find the class"),
         (b'{"schema": 1, "class": "", "fields": {}}', "cannot find the class"),

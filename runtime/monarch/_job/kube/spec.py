@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Mapping  # noqa: TC003 - a field's type, read when a job is loaded
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from monarch._job.attached import EXPIRES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 RANK_LABEL = "apps.kubernetes.io/pod-index"

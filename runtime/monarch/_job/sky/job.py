@@ -67,6 +67,24 @@ class SkyPilotJob(JobTrait):
 
     _transient = ("_attached", "_sky")
     _found = ("_name", "_folder", "_hosts", "_asked", "_complete")
+    _meshes: dict[str, int]
+    _resources: dict[str, Any]
+    _cluster_name: str | None
+    _port: int
+    _idle_minutes: int | None
+    _down_on_autostop: bool
+    _python_exe: str
+    _setup: str | None
+    _workdir: str | None
+    _file_mounts: dict[str, str]
+    _envs: dict[str, str]
+    _gang: bool
+    _job_start_timeout: float | None
+    _name: str | None
+    _folder: str | None
+    _hosts: dict[int, Host]
+    _asked: list[str]  # clusters, to be ended even where they are no host's any more
+    _complete: bool  # whether all hosts were there once
 
     def __init__(
         self,
@@ -86,7 +104,7 @@ class SkyPilotJob(JobTrait):
         job_start_timeout: float | None = None,
     ) -> None:
         super().__init__()
-        self._meshes: dict[str, int] = {}
+        self._meshes = {}
         for name, count in meshes.items():
             self.add_mesh(name, count)
         if cluster_name is not None and not _NAME.fullmatch(cluster_name):
@@ -108,11 +126,11 @@ class SkyPilotJob(JobTrait):
         self._envs = dict(envs or {})
         self._gang = gang
         self._job_start_timeout = job_start_timeout
-        self._name: str | None = None
-        self._folder: str | None = None
-        self._hosts: dict[int, Host] = {}
-        self._asked: list[str] = []  # clusters, to be ended even where they are no host's any more
-        self._complete = False  # whether all hosts were there once
+        self._name = None
+        self._folder = None
+        self._hosts = {}
+        self._asked = []
+        self._complete = False
         self._attached = AttachedHosts()
         self._sky = Client()
 

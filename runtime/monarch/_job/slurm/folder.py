@@ -22,12 +22,12 @@ import os
 import re
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from monarch._job import stored
+from monarch._job import fields, stored
 from monarch._job.slurm import munge
 from monarch._link import secret
-from monarch.errors import JobError, SecretError
+from monarch.errors import JobError, JobStateError, SecretError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 RENEWED = 10.0  # seconds between two touches of the lease
 EXPIRES = 120.0  # seconds without one, after which hosts end
 _SCHEMA = 1
+_ADVICE = "it was cut or changed: put it right, or end the job by its state file, or with scancel"
 _ARRIVAL = re.compile(r"host-(\d+)-(\d+)-(\d+)\.json")
 
 
@@ -145,10 +146,24 @@ class JobFolder:
 
         Raises:
             FileNotFoundError: the job was ended.
+            JobStateError: it was changed, and is no plan any more.
 
         """
-        document = json.loads((self.path / "plan.json").read_bytes())
-        return {int(rank): Place(**place) for rank, place in document["hosts"].items()}
+        path = self.path / "plan.json"
+        document = _read(path)
+        hosts = document.get("hosts")
+        if document.get("schema") != _SCHEMA or not isinstance(hosts, dict):
+            raise JobStateError(
+                f'{path} has "schema" {document.get("schema")!r} and hosts {hosts!r}, where schema '
+                f"{_SCHEMA} and an object of hosts by their ranks were wanted; {_ADVICE}"
+            )
+        for rank in hosts:
+            if not rank.isdecimal():
+                raise JobStateError(f'{path} has a host "{rank}", which is no rank; {_ADVICE}')
+        return {
+            int(rank): fields.make(Place, place, f"{path}: hosts[{rank}]", _ADVICE)
+            for rank, place in hosts.items()
+        }
 
     def arrive(self, rank: int, generation: int, arrival: Arrival) -> None:
         """Say where this host listens."""
@@ -156,13 +171,18 @@ class JobFolder:
         stored.save(self.path / name, json.dumps(asdict(arrival)).encode())
 
     def arrivals(self, places: Mapping[int, Place]) -> dict[int, Arrival]:
-        """The latest arrival of each planned host that has arrived."""
+        """The latest arrival of each planned host that has arrived.
+
+        Raises:
+            JobStateError: a file of one was changed, and says no such thing any more.
+
+        """
         found: dict[int, Arrival] = {}
         for (rank, generation, restart), path in sorted(self._arrived()):
             if rank in places and generation == places[rank].generation:
                 with contextlib.suppress(FileNotFoundError):
-                    values = json.loads(path.read_bytes())
-                    found[rank] = Arrival(**{**values, "restart": restart})
+                    said = {**_read(path), "restart": restart}
+                    found[rank] = fields.make(Arrival, said, f"{path}", _ADVICE)
         return found
 
     def superseded(self, rank: int, generation: int, restart: int) -> bool:
@@ -219,3 +239,20 @@ class JobFolder:
                     (self.path / name).unlink()
         with contextlib.suppress(OSError):  # logs are in it
             self.path.rmdir()
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The object that a file holds.
+
+    Raises:
+        JobStateError: it holds none.
+
+    """
+    data = path.read_bytes()
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise JobStateError(f"{path} is not JSON ({error}); {_ADVICE}") from None
+    if not isinstance(found, dict):
+        raise JobStateError(f"{path} holds no object; {_ADVICE}")
+    return found

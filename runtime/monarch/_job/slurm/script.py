@@ -22,11 +22,11 @@ class Resources:
     """What each host of a job is asked to have, in SLURM's terms."""
 
     partition: str | None = None
-    time_limit: str | None = None
+    time_limit: str | int | None = None
     ntasks_per_node: int = 1
     gpus_per_node: int | None = None
     cpus_per_task: int | None = None
-    mem: str | None = None
+    mem: str | int | None = None
     exclusive: bool = True
     account: str | None = None
     qos: str | None = None

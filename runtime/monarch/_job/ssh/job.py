@@ -42,6 +42,13 @@ class SSHJob(JobTrait):
     """
 
     _transient = ("_connections", "_attached")
+    _python_exe: str | None
+    _ssh_args: list[str]
+    _port: int
+    _bind_to: str | None
+    _job_start_timeout: float
+    _meshes: dict[str, list[str]]
+    _running_hosts: list[Running]
 
     def __init__(
         self,
@@ -61,8 +68,8 @@ class SSHJob(JobTrait):
         self._port = monarch_port
         self._bind_to = bind_to
         self._job_start_timeout = job_start_timeout
-        self._meshes: dict[str, list[str]] = {}
-        self._running_hosts: list[Running] = []
+        self._meshes = {}
+        self._running_hosts = []
         self._connections: list[Connection] = []
         self._attached = AttachedHosts()
         given = {} if meshes is None else meshes
