@@ -12,9 +12,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
-import ctypes
 import json
-import os
 import socket
 import ssl
 import subprocess
@@ -37,7 +35,6 @@ if TYPE_CHECKING:
     Key = tuple[str, str, str]  # namespace, kind, name
 
 _TICK = 0.05
-_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -191,7 +188,7 @@ class Cluster:
         """
         host = self._hosts.get(key)
         if host is not None:
-            return _within(host, ("127.0.0.1", port))
+            return host.connect(("127.0.0.1", port))
         return socket.create_connection((self.objects[key]["status"]["podIP"], port), 5.0)
 
     # The kubelet and the controller of Jobs.
@@ -336,29 +333,3 @@ def _container(pod: dict[str, Any], state: dict[str, Any]) -> dict[str, Any]:
     container = pod["spec"]["containers"][0]
     fixed = {"imageID": "", "ready": False, "restartCount": 0, "state": state}
     return {"name": container["name"], "image": container["image"], **fixed}
-
-
-def _within(host: Host, address: tuple[str, int]) -> socket.socket:
-    """A connection that is made on a host of a network: threads can be in one each."""
-    found: list[socket.socket | OSError] = []
-
-    def connect() -> None:
-        namespace = os.open(f"/run/netns/{host.name}", os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            done = ctypes.CDLL(None, use_errno=True).setns(namespace, _NEW_NETWORK)
-            found.append(
-                OSError(ctypes.get_errno(), "setns")
-                if done
-                else socket.create_connection(address, 5.0)
-            )
-        except OSError as error:
-            found.append(error)
-        finally:
-            os.close(namespace)
-
-    thread = threading.Thread(target=connect)
-    thread.start()
-    thread.join()
-    if isinstance(found[0], OSError):
-        raise found[0]
-    return found[0]

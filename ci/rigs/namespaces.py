@@ -7,11 +7,14 @@ leg in the machine's network: nothing leaves it. Needs root, `ip` and `nsenter`;
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import threading
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 _CAPABILITIES = 1 << 12 | 1 << 21  # CAP_NET_ADMIN, CAP_SYS_ADMIN
+_NEW_NETWORK = 0x40000000  # CLONE_NEWNET
 _ROOT = Path(__file__).resolve().parents[2]
 # SIOCETHTOOL with ETHTOOL_STXCSUM 0 and ETHTOOL_SGSO 0, for eth0.
 _NO_OFFLOAD = """
@@ -68,6 +72,31 @@ class Host:
     def start(self, arguments: Sequence[str], **options: Any) -> subprocess.Popen[str]:
         """Start a program on this host, as `subprocess.Popen` does, with text streams."""
         return subprocess.Popen(self.command(arguments), text=True, **options)
+
+    def connect(self, address: tuple[str, int]) -> socket.socket:
+        """A connection that is made on this host: a thread can be in a namespace."""
+        found: list[socket.socket | OSError] = []
+
+        def make() -> None:
+            namespace = os.open(f"/run/netns/{self.name}", os.O_RDONLY | os.O_CLOEXEC)
+            try:
+                done = ctypes.CDLL(None, use_errno=True).setns(namespace, _NEW_NETWORK)
+                found.append(
+                    OSError(ctypes.get_errno(), "setns")
+                    if done
+                    else socket.create_connection(address, 5.0)
+                )
+            except OSError as error:
+                found.append(error)
+            finally:
+                os.close(namespace)
+
+        thread = threading.Thread(target=make)
+        thread.start()
+        thread.join()
+        if isinstance(found[0], OSError):
+            raise found[0]
+        return found[0]
 
     def pids(self) -> list[int]:
         """Every process that runs on this host."""

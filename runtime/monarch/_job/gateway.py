@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from monarch import config
 from monarch._actor.process import process, running_process
 from monarch._link import sockets
-from monarch._link.address import parse
+from monarch._link.address import Address, is_loopback, parse
 from monarch._link.handshake import CLIENT
 from monarch._proc.names import found_by
-from monarch.errors import LinkError
+from monarch.errors import AddressError, LinkError
 
 if TYPE_CHECKING:
-    from monarch._link.address import Address
+    from collections.abc import Callable
 
 
 def attach(addr: str) -> None:
@@ -42,6 +42,53 @@ def attach(addr: str) -> None:
     here.add_peer(peer, dial.url)
     gate.go_by(dial)
     _attached = _Gateway(where.dial.url, peer)
+
+
+def entrance(attach_to: object, others: str) -> str:
+    """The address of a host of a cluster that a job was given as `attach_to`.
+
+    On loopback it is where a forward to one begins. `others` is what else could have been given.
+
+    Raises:
+        AddressError: it is no such address.
+
+    """
+    try:
+        found = parse(attach_to)  # type: ignore[arg-type]  # what it is, is asked there
+    except AddressError as error:
+        raise AddressError(
+            f"attach_to is {others}, or the address of a host by way of which the others are "
+            f"reached: {error}"
+        ) from None
+    if found.kind != "tcp":
+        raise AddressError(
+            f"attach_to={attach_to!r} is neither another host nor where a forward to one begins: "
+            "write tcp://address:port"
+        )
+    tunnel = is_loopback(found.host)
+    return Address("tcp", host=found.host, port=found.port, tunnel=tunnel).url
+
+
+def enter(address: str, forward: Callable[[int], str]) -> None:
+    """Be attached to the host at the address that `entrance` gave.
+
+    `forward` says how a forward to a host of the job is made that begins at a port here.
+
+    Raises:
+        LinkError: nothing answers there, or it refuses.
+        RuntimeError: the runtime is in use already, or attached to another address.
+
+    """
+    try:
+        attach(address)
+    except LinkError as error:
+        where = parse(address)
+        if where.tunnel:
+            error.add_note(
+                f"A forward to a host of the job has to begin at {address}. The hosts are there, "
+                f"and state() goes on after, say:\n{forward(where.port)}"
+            )
+        raise
 
 
 def needed(addr: str) -> bool:

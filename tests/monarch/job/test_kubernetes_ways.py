@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import signal
-import socket
-import socketserver
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -18,6 +14,7 @@ import pytest
 
 from ci import kube
 from ci.rigs import namespaces
+from ci.rigs.forward import forward
 from monarch._actor.process import process
 from monarch.actor import ActorCrashError
 from monarch.errors import AddressError, JobError
@@ -174,38 +171,13 @@ def test_a_way_that_is_none_is_refused(given, why):
         KubernetesJob("team", attach_to=given)
 
 
-@contextlib.contextmanager
-def forward(cluster):
-    """A port of this machine that leads into the first pod there is, as kubectl's forwards do."""
-
-    class Server(socketserver.ThreadingTCPServer):
-        daemon_threads = True
-        block_on_close = False
-
-    class Forward(socketserver.BaseRequestHandler):
-        def handle(self):
-            with cluster.lock:
-                key = next((key for key in cluster.objects if key[1] == "pods"), None)
-            if key is None:
-                return
-            near = self.request
-            with contextlib.suppress(OSError), cluster.connect(key, 26600) as far:
-                back = threading.Thread(target=pass_on, args=(far, near), daemon=True)
-                back.start()
-                pass_on(near, far)
-                back.join()
-
-    def pass_on(one, other):
-        with contextlib.suppress(OSError):
-            while data := one.recv(1 << 16):
-                other.sendall(data)
-        with contextlib.suppress(OSError):
-            other.shutdown(socket.SHUT_WR)
-
-    with Server(("127.0.0.1", 0), Forward) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server.server_address[1]
-        server.shutdown()
+def first_pod(cluster):
+    """A connection to the first pod there is."""
+    with cluster.lock:
+        key = next((key for key in cluster.objects if key[1] == "pods"), None)
+    if key is None:
+        raise ConnectionRefusedError
+    return cluster.connect(key, 26600)
 
 
 _BY_ONE_POD = """
@@ -241,7 +213,7 @@ def by_one_pod(cluster, address, **variables):
 
 
 def test_a_forward_to_one_pod_leads_to_all_of_them(far):
-    with forward(far) as port:
+    with forward(lambda: first_pod(far)) as port:
         done = by_one_pod(far, f"tcp://127.0.0.1:{port}")
     assert (done.returncode, done.stdout) == (0, "4 True\n"), done.stderr
     assert not any(one.startswith("FORWARD ") for one in far.asked)

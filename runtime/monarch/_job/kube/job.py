@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from monarch._job import gateway
 from monarch._job.attached import AttachedHosts
 from monarch._job.job import JobState, JobTrait
-from monarch._job.kube import waiting, way
+from monarch._job.kube import waiting
 from monarch._job.kube.api import Api, NotAnsweredError
 from monarch._job.kube.forward import Forwards
 from monarch._job.kube.spec import (
@@ -70,6 +70,16 @@ class KubernetesJob(JobTrait):
     """
 
     _transient = ("_attached", "_forwards")
+    _namespace: str
+    _timeout: float | None
+    _kubeconfig: KubeConfig
+    _forwarded: bool
+    _gateway: str
+    _meshes: dict[str, Mesh]
+    _name: str | None
+    _generations: dict[str, int]  # by "mesh-rank", of those that were replaced
+    _places: dict[str, str]  # by the id of a pod, also of one that was: "mesh-rank"
+    _complete: bool  # whether all hosts were there once
 
     def __init__(
         self,
@@ -83,12 +93,15 @@ class KubernetesJob(JobTrait):
         self._timeout = timeout
         self._kubeconfig = kubeconfig or KubeConfig()
         self._forwarded = self._kubeconfig.out_of_cluster and attach_to is None
-        self._gateway = "" if attach_to in (None, "pods") else way.address_of(attach_to)
-        self._meshes: dict[str, Mesh] = {}
-        self._name: str | None = None
-        self._generations: dict[str, int] = {}  # by "mesh-rank", of those that were replaced
-        self._places: dict[str, str] = {}  # by the id of a pod, also of one that was: "mesh-rank"
-        self._complete = False  # whether all hosts were there once
+        self._gateway = ""
+        if attach_to not in (None, "pods"):
+            others = 'None for port forwards, "pods" for their own addresses'
+            self._gateway = gateway.entrance(attach_to, others)
+        self._meshes = {}
+        self._name = None
+        self._generations = {}
+        self._places = {}
+        self._complete = False
         self._attached = AttachedHosts()
         self._forwards = Forwards(self._api)
 
@@ -272,7 +285,9 @@ class KubernetesJob(JobTrait):
             secrets.current().give()  # the hosts have it
         if self._gateway:
             port = next(iter(self._meshes.values())).port
-            way.attach(self._gateway, self._namespace, next(iter(found.values())).name, port)
+            pod = next(iter(found.values())).name
+            command = f"kubectl -n {self._namespace} port-forward pod/{pod}"
+            gateway.enter(self._gateway, lambda here: f"{command} {here}:{port}")
         state = {
             name: self._attach(name, {rank: found[name, rank] for rank in range(mesh.replicas)})
             for name, mesh in self._meshes.items()

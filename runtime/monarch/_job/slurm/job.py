@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from monarch._job import gateway
 from monarch._job.attached import AttachedHosts
 from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name, check_mesh
 from monarch._job.local import BatchJob
@@ -21,7 +22,7 @@ from monarch._job.slurm.lease import Lease
 from monarch._job.slurm.script import Resources
 from monarch._job.tunnel import Tunnels
 from monarch._link.address import parse
-from monarch.errors import JobError
+from monarch.errors import JobError, JobStateError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -67,8 +68,10 @@ class SlurmJob(JobTrait):
         qos: the quality of service to ask for.
         bind_to: the IP address that a host listens on; None for the one that this machine reaches.
         out_of_cluster: whether this machine, which has SLURM's commands and the shared folder, has
-            no way to the nodes. Links then go by ssh through `attach_to`.
-        attach_to: what `ssh` takes for a machine that reaches the nodes, as "user@gateway".
+            no way to the nodes. Links then go through `attach_to`.
+        attach_to: what `ssh` takes for a machine that reaches the nodes, as "user@gateway". Or the
+            address of one host of the cluster, by way of which all others are reached, as by
+            `monarch.actor.attach`; on loopback, where a forward to its port begins.
         gang: whether all hosts are one SLURM job.
         munge: whether munge seals the secret in the job's folder, for this user on machines of the
             cluster alone; else the folder's mode keeps it.
@@ -77,6 +80,23 @@ class SlurmJob(JobTrait):
 
     _transient = ("_lease", "_attached", "_tunnels")
     _found = ("_folder", "_submitted", "_complete", "_batch")
+    _meshes: dict[str, int]
+    _python_exe: str | None
+    _slurm_args: list[str]
+    _port: int
+    _job_name: str
+    _resources: Resources
+    _log_dir: str | None
+    _job_start_timeout: float | None
+    _bind_to: str | None
+    _gang: bool
+    _gateway: str | None  # what ssh takes
+    _entrance: str  # the address of a host, in place of it
+    _munge: bool
+    _batch: bool  # whether its client runs in the allocation
+    _folder: str | None
+    _submitted: list[str]  # SLURM jobs, to be ended even where there is no plan
+    _complete: bool  # whether all hosts were there once
 
     def __init__(
         self,
@@ -104,7 +124,7 @@ class SlurmJob(JobTrait):
         munge: bool = False,
     ) -> None:
         super().__init__()
-        self._meshes: dict[str, int] = {}
+        self._meshes = {}
         for name, count in by_name("SlurmJob", "meshes", meshes, '{"workers": 2}').items():
             self.add_mesh(name, count)
         if not re.fullmatch(r"[\w.-]{1,64}", job_name, re.ASCII):
@@ -117,7 +137,7 @@ class SlurmJob(JobTrait):
         if out_of_cluster != (attach_to is not None) or (attach_to or "x").startswith("-"):
             raise ValueError(
                 f"out_of_cluster={out_of_cluster} and attach_to={attach_to!r}: give both, "
-                "attach_to as the machine that ssh goes through, or none"
+                "attach_to as the machine that ssh goes through, or the address of a host, or none"
             )
         self._python_exe = python_exe
         self._slurm_args = list(slurm_args)
@@ -139,11 +159,15 @@ class SlurmJob(JobTrait):
         self._bind_to = bind_to
         self._gang = gang
         self._gateway = attach_to
+        self._entrance = ""
+        if attach_to is not None and "://" in attach_to:
+            others = 'a machine that ssh goes through, as "user@gateway"'
+            self._gateway, self._entrance = None, gateway.entrance(attach_to, others)
         self._munge = munge
-        self._batch = False  # whether its client runs in the allocation
-        self._folder: str | None = None
-        self._submitted: list[str] = []  # SLURM jobs, to be ended even where there is no plan
-        self._complete = False  # whether all hosts were there once
+        self._batch = False
+        self._folder = None
+        self._submitted = []
+        self._complete = False
         self._lease: Lease | None = None
         self._attached = AttachedHosts()
         self._tunnels = Tunnels()
@@ -197,6 +221,8 @@ class SlurmJob(JobTrait):
     def _create(self, client_script: str | None) -> None:
         if not self._meshes:
             raise ValueError("the job has no mesh; add_mesh() gives it one")
+        if self._entrance and client_script is None:
+            gateway.needed(self._entrance)  # before there are jobs of SLURM's
         base = Path(self._log_dir or _LOGS).absolute()
         self._folder = str(base / f"{self._job_name}-{os.urandom(4).hex()}")
         folder = self._there()
@@ -264,6 +290,12 @@ class SlurmJob(JobTrait):
             raise
         self._complete = True
         folder.share()
+        if self._entrance and not self._batch:
+            at = parse(arrivals[0].address)
+            gateway.enter(
+                self._entrance,
+                lambda port: f"ssh -N -L {port}:{_bracketed(at.host)}:{at.port} user@gateway",
+            )
         found, first = {}, 0
         for name, count in self._meshes.items():
             ranks = range(first, first + count)
@@ -279,7 +311,7 @@ class SlurmJob(JobTrait):
             raise JobError(f"{why}\n{error}") from None
 
     def _attach(self, name: str, arrivals: Sequence[Arrival]) -> HostMesh:
-        if self._gateway is not None:
+        if self._gateway is not None and not self._batch:
             urls = {one.address: parse(one.address).dial for one in arrivals}
             targets = {at.url: f"{_bracketed(at.host)}:{at.port}" for at in urls.values()}
             self._tunnels.open(self._gateway, targets)
@@ -323,7 +355,9 @@ class SlurmJob(JobTrait):
     def _places(self) -> dict[int, Place]:
         try:
             return self._there().planned()
-        except (OSError, ValueError) as error:
+        except JobStateError:
+            raise
+        except OSError as error:
             raise JobError(
                 f"the job's folder {self._folder} has no plan to read ({error}): it was ended, or "
                 "the folder removed; squeue shows whether SLURM has jobs of it"
