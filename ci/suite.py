@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 from ci import built, project
@@ -17,8 +18,10 @@ def tests(session: nox.Session) -> None:
     for platform in built.PLATFORMS:
         session.install(*_toolchain(session, platform))
     session.run("python", "-m", "ci.built")
-    # A file is one worker's, so that what a module of tests builds is built once.
-    workers = ("-n", "auto", "--maxprocesses", "8", "--dist", "loadfile")
+    # A file is one worker's, so that what a module of tests builds is built once; in the order of
+    # tests/conftest.py. One worker more than cores: many tests wait for what takes its time.
+    count = min(8, (os.cpu_count() or 1) + 1)
+    workers = ("-n", str(count), "--dist", "loadfile", "--no-loadscope-reorder")
     others = ("--ignore=tests/device", "--ignore=tests/skypilot")  # gpu-tests, skypilot
     limit = ("--timeout", "900")  # seconds a test, so that one that hangs is named
     session.run("pytest", *workers, *limit, *others, *session.posargs)

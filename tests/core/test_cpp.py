@@ -15,6 +15,7 @@ from ci import cpp
 _CASE = re.compile(r"^\s*TEST_CASE\(\"((?:[^\"\\]|\\.)*)\"", re.MULTILINE)
 _SOURCES = sorted((Path(cpp.__file__).parents[1] / "runtime/core").rglob("*_test.cpp"))
 CASES = [case for path in _SOURCES for case in _CASE.findall(path.read_text(encoding="utf-8"))]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="session")

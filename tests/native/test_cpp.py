@@ -15,6 +15,7 @@ CASES = [
     for path in SOURCES
     for case in re.findall(r'^TEST_CASE\("([^"]+)"', path.read_text("utf-8"), re.MULTILINE)
 ]
+pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="session")

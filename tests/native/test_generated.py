@@ -58,6 +58,7 @@ def test_kernels_do_not_know_the_width_of_a_warp():
         assert pattern.findall(code) == [], path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("release", VERSIONS)
 def test_it_runs_over_the_stand_in_of_a_release(release, tmp_path):
     """The host part alone: the kernels take a HIP compiler, and the wheels' tests have them."""

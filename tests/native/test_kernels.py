@@ -51,6 +51,7 @@ def program(tmp_path_factory):
     return folder / "kernels"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_kernels_on_the_cpu(program, case):
     name = case.replace(",", "?")  # a comma separates filters

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from itertools import permutations
 
 import pytest
 
 from ci import built
-from tests.monarch.hand_wheels import make_environment
+from tests.monarch.hand_wheels import Environment, make_environment
 
 PAIRS = list(permutations(built.PLATFORMS, 2))
 pytestmark = [pytest.mark.slow, pytest.mark.promise("B12")]
@@ -23,13 +24,26 @@ def dist(tmp_path_factory, built_wheel):
     return folder
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_the_second_is_refused_by_name_and_the_printed_commands_repair_it(
-    tmp_path, dist, first, second
-):
-    environment = make_environment(tmp_path / "environment", dist)
-    for platform in (first, second):
+@pytest.fixture(scope="module", params=PAIRS, ids="-".join)
+def pair(request, tmp_path_factory, dist):
+    """An environment into which one was installed and then another, and their names."""
+    environment = make_environment(tmp_path_factory.mktemp("pair") / "environment", dist)
+    for platform in request.param:
         environment.pip("install", "--no-deps", f"monarch-{platform}")
+    return environment, *request.param
+
+
+@pytest.fixture
+def both(pair, tmp_path):
+    """The same in a copy that the test may change."""
+    environment, first, second = pair
+    place = tmp_path / "environment"
+    shutil.copytree(environment.root, place, symlinks=True)
+    return Environment(place, environment.wheels), first, second
+
+
+def test_the_second_is_refused_by_name_and_the_printed_commands_repair_it(both):
+    environment, first, second = both
     refused = environment.run("-c", "import monarch")
     assert refused.returncode == 1
     assert "ConflictError" in refused.stderr
@@ -40,11 +54,8 @@ def test_the_second_is_refused_by_name_and_the_printed_commands_repair_it(
     assert environment.run("-m", f"monarch_{second}").returncode == 0
 
 
-@pytest.mark.parametrize(("first", "second"), PAIRS)
-def test_what_is_left_after_one_was_removed_tells(tmp_path, dist, first, second):
-    environment = make_environment(tmp_path / "environment", dist)
-    for platform in (first, second):
-        environment.pip("install", "--no-deps", f"monarch-{platform}")
+def test_what_is_left_after_one_was_removed_tells(both):
+    environment, first, second = both
     environment.pip("uninstall", "--yes", f"monarch-{first}")
     told = environment.run("-m", f"monarch_{second}")
     assert told.returncode == 1
