@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 _BASE = "runtime/core/base"
 _WIRE = "runtime/core/wire"
 _NET = "runtime/core/net"
-_TOP = ("runtime/core/actor", "runtime/core/proc", "runtime/core/rdma")
+_TOP = ("runtime/core/actor", "runtime/core/proc")
 CPP_FLOORS: dict[str, tuple[str, ...]] = {
     _BASE: (),
     _WIRE: (_BASE,),
@@ -38,9 +38,8 @@ PYTHON_FLOORS: tuple[tuple[str, ...], ...] = (
     ("_proc",),
     ("_mesh",),
     ("_supervision",),
-    ("_job", "_tensor", "_rdma", "_gpu", "_gpu_cuda", "_gpu_rocm"),
-    ("_observe",),
-    ("_dashboard", "cli", "_cli"),
+    ("_job", "_gpu", "_gpu_cuda", "_gpu_rocm"),
+    ("_cli",),
 )
 # Above all floors: they re-export, or report on the whole.
 PYTHON_TOP = {
@@ -52,11 +51,7 @@ PYTHON_TOP = {
     "job",
     "spmd",
     "tools",
-    "tensor",
-    "rdma",
     "gpu",
-    "observe",
-    "dashboard",
     "testing",
     "doctor",
 }
