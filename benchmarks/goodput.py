@@ -136,6 +136,7 @@ def run(peer: Peer, plan: Faults, seconds: float, network: Network | None) -> di
     until(peer, lambda: _after(peer, end), PATIENCE, "step after the window")
     lines = count.read(peer.folder)
     found = count.useful(lines, start, end, peer.ranks)
+    began = [start + each for each in times]
     told = [line for line in lines if start <= line.time <= end]
     return {
         "steps": found.steps,
@@ -143,7 +144,8 @@ def run(peer: Peer, plan: Faults, seconds: float, network: Network | None) -> di
         "lost": found.lost,
         "missed": sum(pid is None for pid in victims.values()),
         "at": times,
-        "cost": [round(cost, 3) for cost in count.costs(lines, [start + at for at in times])],
+        "cost": [round(cost, 3) for cost in count.costs(lines, began)],
+        "shares": [round(share, 4) for share in count.shares(lines, began, plan.every)],
         "curve": [(round(line.time - start, 2), line.step - told[0].step) for line in told[::3]],
     }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
@@ -101,6 +102,36 @@ def costs(lines: list[Line], faults: list[float]) -> list[float]:
         pauses = [b.time - max(a.time, at) for a, b in pairwise(gained) if b.time > at]
         if pauses:
             found.append(max(*pauses[:_NEXT], usual) - usual)
+    return found
+
+
+def shares(lines: list[Line], faults: list[float], every: float) -> list[float]:
+    """What each fault left of the steps of its period of `every` seconds, by the same minute alone.
+
+    A period begins with its fault. Its last third, and the third before it, in which nothing
+    happened, say how many steps there would have been in the two thirds between them; so what else
+    the machine does, if it does it for longer than a period, is in both. Periods that the lines do
+    not cover are left out.
+    """
+    times = [line.time for line in lines]
+
+    def held(at: float) -> float:
+        """The steps that the weights held then; between two lines, in proportion."""
+        place = bisect_right(times, at)
+        before, after = lines[place - 1], lines[place]
+        if after.step <= before.step:
+            return before.step
+        done = (at - before.time) / (after.time - before.time)
+        return before.step + done * (after.step - before.step)
+
+    third = every / 3
+    found = []
+    for at in faults:
+        if not lines or at - third < times[0] or at + every >= times[-1]:
+            continue
+        spared = held(at) - held(at - third) + held(at + every) - held(at + 2 * third)
+        if spared > 0:
+            found.append((2 * (held(at + 2 * third) - held(at)) / spared + 1) / 3)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from statistics import fmean
+from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -23,18 +23,20 @@ def share(record: dict[str, Any], result: dict[str, Any], what: str = "steps") -
 def markdown(record: dict[str, Any]) -> str:
     """A line a run."""
     lines = [
-        "| faults | | useful steps/s | ÷ without faults | by ranks | steps lost | a fault costs |",
-        "| --- | --- | --- | --- | --- | --- | --- |",
+        "| faults | | useful steps/s | ÷ without | by ranks | by periods | lost | a fault costs |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for result in sorted(record["results"], key=lambda one: record["faults"].index(one["faults"])):
         head = f"| {result['faults']} | {result['peer']} |"
         if "error" in result:
-            lines.append(f"{head} {result['error']} | | | | |")
+            lines.append(f"{head} {result['error']} | | | | | |")
             continue
         cells = [f"{result['steps'] / result['seconds']:.2f}"]
         for what in ("steps", "full"):
             found = share(record, result, what)
             cells.append("" if found is None else f"{found:.1%}")
+        same = result.get("shares")  # not in records of older releases
+        cells.append(f"{median(same):.1%} of {len(same)}" if same else "")
         cost = f"{fmean(result['cost']):.2f} s" if result["cost"] else ""
         lines.append(f"{head} {' | '.join(cells)} | {result['lost']} | {cost} |")
     return "\n".join(lines) + "\n"

@@ -9,7 +9,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks/training"))
 
-from count import Line, Useful, costs, read, useful
+from count import Line, Useful, costs, read, shares, useful
 
 
 def lines(*told):
@@ -57,3 +57,26 @@ def test_a_run_that_ends_in_the_window_gives_no_figure():
 def test_a_fault_costs_the_time_until_there_is_a_step_more_than_before_it():
     told = lines((0, 1, 2), (1, 2, 2), (2, 3, 2), (6, 2, 2), (7, 3, 2), (8, 4, 2), (9, 5, 2))
     assert costs(told, [2.5, 8.5, 9.5]) == [4.5, 0.0]
+
+
+def test_what_a_fault_leaves_is_told_by_the_minute_it_is_in():
+    told, step, now = [], 0, 0.0
+    while now < 130:  # the machine gets slower and slower
+        if any(at <= now < at + 1.5 for at in (30, 60, 90)):  # for which nothing is done
+            now += 1.5
+        told.append(Line(now, step, 2))
+        step, now = step + 1, now + 0.05 * (1 + now / 200)
+    found = shares(told, [30, 60, 90], 30)
+    assert found == pytest.approx([0.95] * 3, abs=0.004)
+
+
+def test_steps_that_a_fault_took_back_are_not_left():
+    told = [Line(k / 10, k, 2) for k in range(301)]
+    told += [Line(30 + k / 10, 280 + k, 2) for k in range(1, 400)]
+    assert shares(told, [30], 30) == pytest.approx([280 / 300], abs=0.001)
+
+
+def test_a_period_that_is_not_covered_gives_no_figure():
+    told = [Line(k / 10, k, 2) for k in range(601)]
+    assert shares(told, [5, 40], 30) == []
+    assert shares([], [5], 30) == []
