@@ -87,7 +87,9 @@ _MESH = 32  # processes, on one host or on several
 _MESH_CALLS = 300
 _MESH_WARM = 3  # seconds of calls before those, in which each host still imports for later
 _ON_HOSTS = 4
-# Arguments: processes on each of the hosts, their addresses (none: this host), "directly".
+_APART = 0.01  # seconds between two calls that do not follow each other at once
+# Arguments: processes on each of the hosts, seconds before each call, the hosts' addresses (none:
+# this host), "directly".
 _TIME_MESH_CALLS = f"""
 import functools, sys, time
 import monarch._core
@@ -98,7 +100,7 @@ from monarch.actor import Actor, attach_to_workers, endpoint, this_host
 class Echo(Actor):
     @endpoint
     def echo(self, value): return value
-workers = sys.argv[2:]
+pause, workers = float(sys.argv[2]), sys.argv[3:]
 if workers:
     hosts = attach_to_workers(ca="trust_all_connections", workers=workers)
 else:
@@ -109,12 +111,14 @@ while time.monotonic() < ready:
     echo.echo.call(1).get(60)
 times = []
 for _ in range({_MESH_CALLS}):
+    time.sleep(pause)
     began = time.perf_counter()
     echo.echo.call(1).get(60)
     times.append(time.perf_counter() - began)
 times.sort()
 print(times[len(times) // 2] * 1e3)
 """
+_PLAIN = (str(HERE / "plain.py"),)
 _TIME_DEATHS = (
     _PREAMBLE
     + """
@@ -197,8 +201,11 @@ class Bench:
         pipe = subprocess.PIPE
         return host.start([self._python, *arguments], env=self._variables, stdout=pipe)
 
-    def attach(self, code: str, count: int, *more: str) -> subprocess.Popen[str]:
-        """Serve on all hosts but the first, and run a program there that attaches to them."""
+    def attach(self, code: str, *arguments: str, last: str = "") -> subprocess.Popen[str]:
+        """Serve on all hosts but the first, and run a program there that attaches to them.
+
+        It gets the arguments, the addresses, and the last argument where there is one.
+        """
         addresses = []
         for host in self.network.hosts[1:]:
             address = f"tcp://{host.address}:26600"
@@ -206,7 +213,8 @@ class Bench:
             assert served.stdout is not None
             served.stdout.readline()
             addresses.append(address)
-        return self.start(self.network.hosts[0], "-c", code, str(count), *addresses, *more)
+        more = [last] if last else []
+        return self.start(self.network.hosts[0], "-c", code, *arguments, *addresses, *more)
 
 
 def _numbers(program: subprocess.Popen[str]) -> list[float]:
@@ -215,15 +223,33 @@ def _numbers(program: subprocess.Popen[str]) -> list[float]:
 
 
 def mesh(ours: Ours) -> dict[str, list[float]]:
-    """Milliseconds of a call to 32 processes: on this host, on four, and there one by one."""
+    """Milliseconds of a call to 32 processes: on this host, on four, and there one by one.
+
+    One after the other, and apart; beside these what plain sockets take for the same.
+    """
     found = {}
+    here, there = str(_MESH), str(_MESH // _ON_HOSTS)
+    for name, pause in (("", "0"), ("_apart", str(_APART))):
+        with Network(1 + _ON_HOSTS) as network:
+            bench = Bench(network, ours)
+            local = bench.start(network.hosts[0], "-c", _TIME_MESH_CALLS, here, pause)
+            found[f"mesh_here{name}_ms"] = _numbers(local)
+            found[f"mesh{name}_ms"] = _numbers(bench.attach(_TIME_MESH_CALLS, there, pause))
+        with Network(1 + _ON_HOSTS) as network:
+            bench = Bench(network, ours)
+            local = bench.start(network.hosts[0], *_PLAIN, "call", here, pause)
+            found[f"plain_here{name}_ms"] = _numbers(local)
+            relays = []
+            for host in network.hosts[1:]:
+                relays.append(f"{host.address}:26600")
+                relay = bench.start(host, *_PLAIN, "relay", relays[-1])
+                assert relay.stdout is not None
+                relay.stdout.readline()
+            far = bench.start(network.hosts[0], *_PLAIN, "call", there, pause, *relays)
+            found[f"plain{name}_ms"] = _numbers(far)
     with Network(1 + _ON_HOSTS) as network:
         bench = Bench(network, ours)
-        local = bench.start(network.hosts[0], "-c", _TIME_MESH_CALLS, str(_MESH))
-        found["mesh_here_ms"] = _numbers(local)
-        found["mesh_ms"] = _numbers(bench.attach(_TIME_MESH_CALLS, _MESH // _ON_HOSTS))
-    with Network(1 + _ON_HOSTS) as network:
-        program = Bench(network, ours).attach(_TIME_MESH_CALLS, _MESH // _ON_HOSTS, "directly")
+        program = bench.attach(_TIME_MESH_CALLS, there, "0", last="directly")
         found["mesh_directly_ms"] = _numbers(program)
     return found
 
@@ -232,7 +258,7 @@ def silence(ours: Ours, how: str, beat: str) -> float:
     """Seconds from the cut or the stop of a host to the failure."""
     with Network(2) as network:
         bench = Bench(network, ours, MONARCH_HEARTBEAT_INTERVAL=beat)
-        program = bench.attach(_TIME_SILENCE, 1)
+        program = bench.attach(_TIME_SILENCE, "1")
         assert program.stdout is not None
         program.stdout.readline()
         time.sleep(1.5)  # so that it is idle
@@ -252,11 +278,11 @@ def measured(ours: Ours, rounds: int) -> dict[str, list[float]]:
     found["raw_us"] = [raw(20_000)]
     for name, variables in (("clear_us", {"MONARCH_INSECURE_PLAINTEXT": "1"}), ("tls_us", {})):
         with Network(2) as network:
-            found[name] = _numbers(Bench(network, ours, **variables).attach(_TIME_CALLS, 1))
+            found[name] = _numbers(Bench(network, ours, **variables).attach(_TIME_CALLS, "1"))
     os.sched_setaffinity(0, cores)
     found |= mesh(ours)
     with Network(2) as network:
-        found["death_ms"] = _numbers(Bench(network, ours).attach(_TIME_DEATHS, _DEATHS))
+        found["death_ms"] = _numbers(Bench(network, ours).attach(_TIME_DEATHS, str(_DEATHS)))
     for how in ("cut", "stop"):
         for beat in ("500ms", "100ms"):
             times = [silence(ours, how, beat) for _ in range(rounds)]
@@ -275,17 +301,11 @@ def rows(found: dict[str, list[float]]) -> list[Row]:
     """What was measured, its unit, what of it has a goal, the goal, and the values."""
     clear = [one / found["raw_us"][0] for one in found["clear_us"]]
     tls = [one / found["clear_us"][0] for one in found["tls_us"]]
-    here = found["mesh_here_ms"][0]
+    many = [one / found["mesh_here_ms"][0] for one in found["mesh_ms"]]
     return [
         ("call in the clear, to bare loopback TCP", "x", "median", 5, clear),
         ("call through TLS, to one in the clear", "x", "median", 2, tls),
-        (
-            "call to 32 processes of four hosts, to that of one host",
-            "x",
-            "median",
-            2,
-            [one / here for one in found["mesh_ms"]],
-        ),
+        ("call to 32 processes of four hosts, to that of one host", "x", "median", 2, many),
         ("kill -9 of a process to its failure", "ms", "median", 20, found["death_ms"]),
         (
             "cut link to the failure, default heartbeat",
@@ -325,6 +345,14 @@ def markdown(found: dict[str, list[float]]) -> str:
         f"Calls to 32 processes: {here:.2f} ms on one host, {tree:.2f} on four by way of their "
         f"agents, {directly:.2f} on four with a message to each process."
     )
+    for name, when in (("", "one after the other"), ("_apart", "every 10 ms")):
+        here, tree, flat, relays = (
+            found[f"{kind}{name}_ms"][0] for kind in ("mesh_here", "mesh", "plain_here", "plain")
+        )
+        lines.append(
+            f"Calls {when}: {here:.2f} ms on one host, {tree:.2f} on four; with plain sockets "
+            f"{flat:.2f} and {relays:.2f}, which is {relays / flat:.2f} times."
+        )
     return "\n".join(lines) + "\n"
 
 
