@@ -286,7 +286,9 @@ class Cluster:
             self._hosts[key] = host
             return host.address, host.command([])
         self._addresses += 1
-        return f"127.9.{self._addresses >> 8}.{self._addresses & 255}", []
+        assert self._server is not None  # noqa: S101 - open
+        apart, own = divmod(self._server.server_port, 256)  # clusters that run at once share none
+        return f"127.{apart}.{own}.{self._addresses}", []
 
     def _command(self, key: Key, pod: dict[str, Any], ip: str) -> list[str]:
         """A container's command, with what it mounts where it is on this machine."""

@@ -191,7 +191,7 @@ job.apply()
 try:
     state = job.state(cached_path=None)
 except Exception as error:
-    print(type(error).__name__, error, *error.__notes__)
+    print(type(error).__name__, error, *getattr(error, "__notes__", ()))
 else:
     who = state.w.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
     pids = list(who.pid.call().get(60).values())
@@ -221,8 +221,9 @@ def test_a_forward_to_one_pod_leads_to_all_of_them(far):
 
 
 def test_where_no_forward_begins_the_one_to_make_is_told(cluster):
-    told = by_one_pod(cluster, "tcp://127.0.0.1:9", MONARCH_MESH_ATTACH_CONFIG_TIMEOUT="2s").stdout
-    assert told.startswith("LinkError nothing answers at tls://127.0.0.1:9: "), told
+    done = by_one_pod(cluster, "tcp://127.0.0.1:9", MONARCH_MESH_ATTACH_CONFIG_TIMEOUT="2s")
+    told = done.stdout
+    assert told.startswith("LinkError nothing answers at tls://127.0.0.1:9: "), told + done.stderr
     (made,) = {name for name in cluster.created if name.endswith("-w-0")}
     assert f"kubectl -n team port-forward pod/{made} 9:26600" in told
     assert cluster.names("pods") == []
