@@ -25,6 +25,8 @@ EXAMPLES = {
     "UnsupportedAddressError": errors.UnsupportedAddressError("what"),
     "JobError": errors.JobError("what"),
     "JobStateError": errors.JobStateError("what"),
+    "LabelError": errors.LabelError("what"),
+    "RankError": errors.RankError("what"),
     "LinkError": errors.LinkError("secret", "what"),
 }
 

@@ -96,7 +96,10 @@ def test_a_process_holds_no_descriptor_but_its_own(procs):
     p = procs()
     ids = p.spawn(3)
     held = [ask(p, id_, "descriptors()") for id_ in ids]
-    others = [{(fd, name) for fd, name in each.items() if int(fd) > 2} for each in held]
+    others = [
+        {(fd, name) for fd, name in each.items() if int(fd) > 2 and "/libffi.so" not in name}
+        for each in held  # that library keeps its own file open, where ctypes is loaded
+    ]
     assert [len(each) for each in others] == [1, 1, 1], others  # the link
     pipes = [{each["1"], each["2"]} for each in held]
     assert len(set.union(*pipes)) == 6
