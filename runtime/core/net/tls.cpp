@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 #include "net/certificate.hpp"
 #include "net/openssl.hpp"
@@ -144,6 +145,12 @@ base::Result<TlsStream::Step> TlsStream::handshake() {
 
 long TlsStream::verified() const { return ssl().SSL_get_verify_result(stream_of(stream_)); }
 
+// SSL_get_error takes for a failure of this stream what anybody left in the thread's error queue.
+void TlsStream::begin_step() {
+  ssl().ERR_clear_error();
+  errno = 0;
+}
+
 ::ssize_t TlsStream::failed(int result) {
   switch (ssl().SSL_get_error(stream_of(stream_), result)) {
     case openssl::k_want_read:
@@ -163,14 +170,14 @@ long TlsStream::verified() const { return ssl().SSL_get_verify_result(stream_of(
 }
 
 ::ssize_t TlsStream::read(std::span<std::byte> buffer) {
-  errno = 0;
+  begin_step();
   const int size = static_cast<int>(std::min(buffer.size(), kMostWritten));
   const int count = ssl().SSL_read(stream_of(stream_), buffer.data(), size);
   return count > 0 ? count : failed(count);
 }
 
 ::ssize_t TlsStream::write(base::Bytes data) {
-  errno = 0;
+  begin_step();
   const int size = static_cast<int>(std::min(data.size(), kMostWritten));
   const int count = ssl().SSL_write(stream_of(stream_), data.data(), size);
   if (count > 0) return count;
@@ -180,6 +187,12 @@ long TlsStream::verified() const { return ssl().SSL_get_verify_result(stream_of(
 }
 
 bool TlsStream::pending() const { return ssl().SSL_has_pending(stream_of(stream_)) == 1; }
+
+void TlsStream::set_read_ahead(bool on) {
+  if (std::exchange(read_ahead_, on) != on) {
+    ssl().SSL_set_read_ahead(stream_of(stream_), on ? 1 : 0);
+  }
+}
 
 base::Result<std::string> TlsStream::binding() {
   std::array<unsigned char, 32> secret{};

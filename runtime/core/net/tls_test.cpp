@@ -13,6 +13,7 @@
 
 #include "base/bytes.hpp"
 #include "net/link.hpp"
+#include "net/openssl.hpp"
 #include "wire/message.hpp"
 
 namespace monarch::net {
@@ -138,6 +139,48 @@ TEST_CASE("frames of any size pass a link with TLS") {
     REQUIRE(other.receive(take));
   }
   CHECK(seen == sizes);
+}
+
+TEST_CASE("what others left in OpenSSL's errors of this thread is no failure of a connection") {
+  const Ends ends;
+  const Pair pair = shake(ends, context('a', '1'), context('a', '2'));
+  const auto leave_error = [] {
+    const unsigned char short_seed = 0;
+    REQUIRE(openssl::library()->EVP_PKEY_new_raw_private_key(openssl::k_ed25519, nullptr,
+                                                             &short_seed, 1) == nullptr);
+  };
+  std::array<std::byte, 16> buffer{};
+  leave_error();
+  errno = 0;
+  CHECK(pair.listener->read(buffer) == -1);
+  CHECK(errno == EAGAIN);
+  leave_error();
+  const std::string much(1 << 20, 'x');
+  while (pair.dialer->write(bytes_of(much)) > 0) leave_error();
+  CHECK(errno == EAGAIN);
+}
+
+TEST_CASE("a peer that never stops writing leaves a turn to the others") {
+  Ends ends;
+  Pair pair = shake(ends, context('a', '1'), context('a', '2'));
+  Link one(std::exchange(ends.fds[0], -1), std::move(pair.dialer));
+  Link other(std::exchange(ends.fds[1], -1), std::move(pair.listener));
+  const std::string text(20'000, 'x');
+  const base::Bytes part = bytes_of(text);
+  const auto write = [&] {
+    if (one.unsent() < 4 * text.size()) REQUIRE(one.send(wire::Kind::kControl, {&part, 1}, {}).ok());
+    REQUIRE(one.flush());
+  };
+  constexpr int kMost = 1000;
+  for (int round = 0; round < 10; ++round) {
+    write();
+    int seen = 0;
+    REQUIRE(other.receive([&](wire::Frame&) {
+      write();
+      return ++seen < kMost;
+    }));
+    CHECK(seen < kMost);
+  }
 }
 
 }  // namespace
