@@ -52,6 +52,16 @@ TEST_CASE("what is sent before there is a link goes out with it, in order") {
   there.stop();
 }
 
+TEST_CASE("what no frame can hold is refused before there is a link as well") {
+  Engine here(1);
+  const auto targets = target(here, 2, 7);
+  const std::vector<Bytes> many(wire::k_max_buffers + 1, bytes_of("x"));
+  const auto refused = here.call(targets, {.endpoint = "e", .data = {}, .buffers = many});
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == base::Code::kLimit);
+  CHECK(refused.error().message.find("in 65537 parts") != std::string::npos);
+}
+
 TEST_CASE("bytes that are no frames of ours cost the link, nothing else") {
   Engine here(1);
   const auto ends = sockets();

@@ -4,6 +4,7 @@
 
 #include "actor/engine.hpp"
 #include "base/fault.hpp"
+#include "wire/encoder.hpp"
 
 namespace monarch::actor {
 namespace {
@@ -28,22 +29,19 @@ Bytes bytes_of(std::string_view text) noexcept { return std::as_bytes(std::span(
 base::Result<void> Engine::send(Peer& peer, wire::Kind kind, Bytes head, std::string_view endpoint,
                                 std::string_view extent, Bytes data,
                                 std::span<const Bytes> buffers) {
+  const std::array<Bytes, 4> parts{head, bytes_of(endpoint), bytes_of(extent), data};
   if (peer.link == nullptr) {
     if (peer.watch.left() || peer.failure != nullptr || stopping_) return {};
+    const wire::FrameShape shape = wire::shape_of(parts, buffers);
+    if (auto fits = wire::check_limits(shape, buffers.size()); !fits) return fits;
     Parked parked{.kind = kind, .head = {}, .payload = copy_payload(data, buffers)};
-    if (parked.payload.size() > wire::k_default_limit - wire::k_call_head - 2 * wire::k_max_name) {
-      return base::Error{base::Code::kLimit,
-                         "a message of " + std::to_string(parked.payload.size()) +
-                             " bytes is above the limit of " + std::to_string(wire::k_default_limit)};
-    }
-    for (const Bytes part : {head, bytes_of(endpoint), bytes_of(extent)}) {
+    for (const Bytes part : std::span(parts).first<3>()) {
       parked.head.append(reinterpret_cast<const char*>(part.data()), part.size());
     }
     peer.parked.push_back(std::move(parked));
     if (!std::exchange(peer.dialing, true)) push_event({.kind = Event::Kind::kDial, .peer = peer.id});
     return {};
   }
-  const std::array<Bytes, 4> parts{head, bytes_of(endpoint), bytes_of(extent), data};
   if (auto sent = peer.link->send(kind, parts, buffers); !sent) return sent;
   after_send(peer);
   return {};

@@ -74,7 +74,8 @@ Waited Engine::ship(Shipping& shipping) {
       {
         Lock lock(mutex_);
         Peer& peer = peer_of(proc);
-        if (total > wire::k_default_limit / 2) {
+        // Only with a link are they cut into chunks, and fit into frames.
+        if (total > wire::k_default_limit / 2 || shipping.parts_.size() > wire::k_max_buffers) {
           const Waited waited = wait_link(lock, peer);
           if (waited != Waited::kDone) return waited;
         }

@@ -237,6 +237,39 @@ TEST_CASE("without segments they come in chunks, interleaved with those of other
   CHECK(pair.client.segments().made == 0);
 }
 
+TEST_CASE("a first message in more parts than a frame holds waits for its link, and arrives") {
+  Engine client(kClient), server(kServer);
+  const auto targets = client.targets(std::array{kServer}, std::array{kActor});
+  const auto byte = pattern(1, 7);
+  const std::vector<Bytes> buffers(monarch::wire::k_max_buffers + 1, byte);
+  std::thread dialler([&] {
+    const auto event = client.control();
+    REQUIRE(event.has_value());
+    CHECK(event->kind == Event::Kind::kDial);
+    const auto ends = socket_pair();
+    REQUIRE(server.add_link(kClient, ends[1]).ok());
+    REQUIRE(client.add_link(kServer, ends[0]).ok());
+  });
+  Message message{.endpoint = "e", .buffers = buffers};
+  const auto sent = send_ahead(client, kServer, {}, buffers, [&](Shipping* shipping) {
+    message.shipping = shipping;
+    return client.call(targets, message);
+  });
+  dialler.join();
+  REQUIRE(sent.ok());
+  REQUIRE(client.cast(*targets, {.flags = monarch::actor::k_create}, 0, 0, 0).ok());
+  std::size_t parts = 0;
+  while (parts == 0) {
+    Waited ended = Waited::kDone;
+    const auto work = server.next(server.main_worker(), soon(), ended);
+    REQUIRE(ended != Waited::kTimeout);
+    if (!work || work->request == nullptr) continue;
+    parts = work->request->payload.buffers.size();
+    server.finish(work->request);
+  }
+  CHECK(parts == buffers.size());
+}
+
 TEST_CASE("what came by segment stays as it is when its sender is gone") {
   Payload kept;
   const auto data = pattern(300 * kKiB, 3);

@@ -18,8 +18,6 @@ namespace monarch::net {
 namespace {
 
 using base::Bytes;
-using base::Code;
-using base::Error;
 
 constexpr std::size_t kLarge = 32 << 10;   // from here on a frame is not copied to be sent
 constexpr std::size_t kInput = 128 << 10;  // bytes taken from a socket at once
@@ -114,13 +112,7 @@ bool Link::acknowledge(bool now) {
 base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
                               std::span<const Bytes> buffers) {
   const wire::FrameShape shape = wire::shape_of(parts, buffers);
-  if (shape.length > wire::k_default_limit || buffers.size() > wire::k_max_buffers) {
-    return Error{Code::kLimit, "a message of " + std::to_string(shape.length) + " bytes in " +
-                                   std::to_string(buffers.size() + 1) +
-                                   " parts is above the limit of " +
-                                   std::to_string(wire::k_default_limit) + " bytes in " +
-                                   std::to_string(wire::k_max_buffers + 1) + " parts"};
-  }
+  if (auto fits = wire::check_limits(shape, buffers.size()); !fits) return fits;
   queued_ += wire::k_header_size + shape.length;
   if (session_) {
     session_->send(static_cast<std::uint8_t>(kind), parts, buffers);

@@ -17,6 +17,14 @@ constexpr std::array<std::byte, k_alignment> kZeros{};
 
 const Bytes k_zeros(kZeros);
 
+base::Result<void> check_limits(const FrameShape& shape, std::size_t buffers) {
+  if (shape.length <= k_default_limit && buffers <= k_max_buffers) return {};
+  return Error{Code::kLimit, "a message of " + std::to_string(shape.length) + " bytes in " +
+                                 std::to_string(buffers + 1) + " parts is above the limit of " +
+                                 std::to_string(k_default_limit) + " bytes in " +
+                                 std::to_string(k_max_buffers + 1) + " parts"};
+}
+
 base::Result<EncodedFrame> encode(Bytes message, std::span<const Bytes> buffers,
                                   const EncodeOptions& options) {
   if (buffers.size() > k_max_buffers) {

@@ -32,6 +32,10 @@ struct FrameShape {
   return shape;
 }
 
+// Whether a frame of this shape, with so many buffers, is within the limits; the error says what it
+// has and what they are.
+[[nodiscard]] base::Result<void> check_limits(const FrameShape& shape, std::size_t buffers);
+
 // The sizes of a message and its buffers, where it has any.
 inline void write_table(std::size_t message, std::span<const Bytes> buffers,
                         base::MutableBytes entry) noexcept {
