@@ -36,27 +36,21 @@ Error refused(int fd) {
 
 }  // namespace
 
-Poller::~Poller() {
-  for (const int fd : {fd_, wake_read_, wake_write_ == wake_read_ ? -1 : wake_write_}) {
-    if (fd >= 0) ::close(fd);
-  }
-}
-
 #if defined(__linux__)
 
 Poller::Poller() {
-  fd_ = ::epoll_create1(EPOLL_CLOEXEC);
-  if (fd_ < 0) fail("epoll_create1");
-  wake_read_ = wake_write_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (wake_read_ < 0) fail("eventfd");
-  if (!add(wake_read_, kWake)) fail("epoll_ctl");
+  queue_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
+  if (queue_.get() < 0) fail("epoll_create1");
+  wake_read_ = Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (wake_read_.get() < 0) fail("eventfd");
+  if (!add(wake_read_.get(), kWake)) fail("epoll_ctl");
 }
 
 base::Result<void> Poller::add(int fd, std::uint64_t token) {
   epoll_event event{};
   event.events = EPOLLIN;
   event.data.u64 = token;
-  if (::epoll_ctl(fd_, EPOLL_CTL_ADD, fd, &event) != 0) return refused(fd);
+  if (::epoll_ctl(queue_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return refused(fd);
   return {};
 }
 
@@ -65,10 +59,10 @@ void Poller::set_interest(int fd, std::uint64_t token, bool read, bool write) {
   event.events = (read ? static_cast<std::uint32_t>(EPOLLIN) : 0U) |
                  (write ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
   event.data.u64 = token;
-  ::epoll_ctl(fd_, EPOLL_CTL_MOD, fd, &event);
+  ::epoll_ctl(queue_.get(), EPOLL_CTL_MOD, fd, &event);
 }
 
-void Poller::remove(int fd) { ::epoll_ctl(fd_, EPOLL_CTL_DEL, fd, nullptr); }
+void Poller::remove(int fd) { ::epoll_ctl(queue_.get(), EPOLL_CTL_DEL, fd, nullptr); }
 
 Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanoseconds> timeout) {
   ready.clear();
@@ -79,14 +73,14 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
     milliseconds = static_cast<int>(std::min<std::int64_t>(std::max<std::int64_t>(rounded, 0), 1 << 30));
   }
   std::array<epoll_event, kMost> events;
-  const int count = ::epoll_wait(fd_, events.data(), kMost, milliseconds);
+  const int count = ::epoll_wait(queue_.get(), events.data(), kMost, milliseconds);
   if (count < 0) return errno == EINTR ? Polled::kSignal : Polled::kTimeout;
   bool woken = false;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
     if (event.data.u64 == kWake) {
       std::uint64_t value = 0;
-      [[maybe_unused]] const auto n = ::read(wake_read_, &value, sizeof value);
+      [[maybe_unused]] const auto n = ::read(wake_read_.get(), &value, sizeof value);
       woken = true;
       continue;
     }
@@ -100,27 +94,27 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
 
 void Poller::wake() noexcept {
   const std::uint64_t one = 1;
-  [[maybe_unused]] const auto n = ::write(wake_write_, &one, sizeof one);
+  [[maybe_unused]] const auto n = ::write(wake_read_.get(), &one, sizeof one);
 }
 
 #else
 
 Poller::Poller() {
-  fd_ = ::kqueue();
-  if (fd_ < 0) fail("kqueue");
+  queue_ = Descriptor(::kqueue());
+  if (queue_.get() < 0) fail("kqueue");
   std::array<int, 2> pipe_ends{};
   if (::pipe(pipe_ends.data()) != 0) fail("pipe");
-  wake_read_ = pipe_ends[0];
-  wake_write_ = pipe_ends[1];
-  for (const int fd : {fd_, wake_read_, wake_write_}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-  for (const int fd : {wake_read_, wake_write_}) ::fcntl(fd, F_SETFL, O_NONBLOCK);
-  if (!add(wake_read_, kWake)) fail("kevent");
+  wake_read_ = Descriptor(pipe_ends[0]);
+  wake_write_ = Descriptor(pipe_ends[1]);
+  for (const int fd : pipe_ends) ::fcntl(fd, F_SETFL, O_NONBLOCK);
+  for (const int fd : {queue_.get(), pipe_ends[0], pipe_ends[1]}) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+  if (!add(wake_read_.get(), kWake)) fail("kevent");
 }
 
 base::Result<void> Poller::add(int fd, std::uint64_t token) {
   struct kevent change;
   EV_SET(&change, fd, EVFILT_READ, EV_ADD, 0, 0, reinterpret_cast<void*>(token));
-  if (::kevent(fd_, &change, 1, nullptr, 0, nullptr) != 0) return refused(fd);
+  if (::kevent(queue_.get(), &change, 1, nullptr, 0, nullptr) != 0) return refused(fd);
   return {};
 }
 
@@ -128,7 +122,7 @@ void Poller::set_interest(int fd, std::uint64_t token, bool read, bool write) {
   for (const auto& [filter, on] : {std::pair{EVFILT_READ, read}, std::pair{EVFILT_WRITE, write}}) {
     struct kevent change;
     EV_SET(&change, fd, filter, on ? EV_ADD : EV_DELETE, 0, 0, reinterpret_cast<void*>(token));
-    ::kevent(fd_, &change, 1, nullptr, 0, nullptr);  // deleting what is not there is no fault
+    ::kevent(queue_.get(), &change, 1, nullptr, 0, nullptr);  // deleting what is not there is no fault
   }
 }
 
@@ -143,7 +137,7 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
     limit.tv_nsec = static_cast<long>((*timeout - whole).count());
   }
   std::array<struct kevent, kMost> events;
-  const int count = ::kevent(fd_, nullptr, 0, events.data(), kMost, timeout ? &limit : nullptr);
+  const int count = ::kevent(queue_.get(), nullptr, 0, events.data(), kMost, timeout ? &limit : nullptr);
   if (count < 0) return errno == EINTR ? Polled::kSignal : Polled::kTimeout;
   bool woken = false;
   for (int i = 0; i < count; ++i) {
@@ -151,7 +145,7 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
     const auto token = reinterpret_cast<std::uint64_t>(event.udata);
     if (token == kWake) {
       std::array<char, 64> bytes;
-      while (::read(wake_read_, bytes.data(), bytes.size()) > 0) {
+      while (::read(wake_read_.get(), bytes.data(), bytes.size()) > 0) {
       }
       woken = true;
       continue;
@@ -166,7 +160,7 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
 
 void Poller::wake() noexcept {
   const char one = 1;
-  [[maybe_unused]] const auto n = ::write(wake_write_, &one, 1);
+  [[maybe_unused]] const auto n = ::write(wake_write_.get(), &one, 1);
 }
 
 #endif

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "net/shared_memory.hpp"
 
 namespace monarch::net {
 
@@ -27,7 +28,7 @@ class Poller {
   Poller();
   Poller(const Poller&) = delete;
   Poller& operator=(const Poller&) = delete;
-  ~Poller();
+  ~Poller() = default;
 
   // `token` is neither 0 nor that of another descriptor. Reading is watched from the start.
   [[nodiscard]] base::Result<void> add(int fd, std::uint64_t token);
@@ -42,9 +43,11 @@ class Poller {
   void wake() noexcept;
 
  private:
-  int fd_ = -1;
-  int wake_read_ = -1;
-  int wake_write_ = -1;
+  Descriptor queue_;  // of epoll or kqueue
+  Descriptor wake_read_;  // on Linux an eventfd, which is written to as well
+#if !defined(__linux__)
+  Descriptor wake_write_;
+#endif
 };
 
 }  // namespace monarch::net
