@@ -195,7 +195,8 @@ void Engine::offer(const Shipping& shipping) {
       if (open) --peer.offers;
       if (segment.error().code == base::Code::kSystem) exhausted(segment.error().message);
     } else if (!open) {
-      (void)arena_.give_back(proc, segment->id, left);
+      // Its next link would be told of a payload in a segment that it was never sent.
+      arena_.discard(proc, segment->id, left);
     } else {
       std::array<std::byte, wire::k_segment_head> head;
       wire::write_segment({.id = segment->id, .capacity = segment->capacity}, head);
