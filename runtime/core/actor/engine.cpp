@@ -143,17 +143,17 @@ Worker* Engine::loop_worker() {
 }
 
 Worker& Engine::foreign_worker() {
-  const Lock lock(mutex_);
-  workers_.push_back(
-      std::make_unique<Worker>(static_cast<std::uint32_t>(workers_.size()), /*foreign=*/true));
-  has_foreign_ = true;
-  Worker& worker = *workers_.back();
   std::array<int, 2> ends{-1, -1};
   if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
   for (const int fd : ends) {
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     ::fcntl(fd, F_SETFL, O_NONBLOCK);
   }
+  const Lock lock(mutex_);
+  workers_.push_back(
+      std::make_unique<Worker>(static_cast<std::uint32_t>(workers_.size()), /*foreign=*/true));
+  has_foreign_ = true;
+  Worker& worker = *workers_.back();
   worker.signal_read = ends[0];
   worker.signal_write = ends[1];
   return worker;

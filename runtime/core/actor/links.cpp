@@ -41,7 +41,7 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd,
   }
   flush(peer);
   wake_caretaker();  // heartbeats begin
-  if (peer.link.get() == &made) read_pending(peer, made);
+  read_pending(peer, made);
   return {};
 }
 
@@ -108,12 +108,12 @@ base::Result<void> Engine::reconnect(std::uint64_t id, int fd, std::unique_ptr<n
                        "process " + std::to_string(id) + " has no session to go on with"};
   }
   net::Link& link = *peer.link;
-  if (!link.broken()) {
-    if (const auto token = token_of(link.fd())) watched_.erase(*token);
-    poller_.remove(link.fd());
-  }
   const std::uint64_t token = next_token_++;
   if (auto added = poller_.add(fd, token); !added) return added;
+  if (!link.broken()) {
+    if (const auto last = token_of(link.fd())) watched_.erase(*last);
+    poller_.remove(link.fd());
+  }
   if (again) {
     link.begin_again(held.release(), std::move(tls));
   } else {
@@ -207,7 +207,6 @@ void Engine::close_link(std::uint64_t id) {
   Peer& peer = peer_of(id);
   if (peer.link == nullptr) return;
   flush(peer);
-  if (peer.link == nullptr) return;  // the flush found it gone
   drop_links(peer);
   peer.watch.leave();
 }
