@@ -60,7 +60,7 @@ class Decoder {
   std::array<std::byte, k_header_size> head_{};
   std::size_t head_filled_ = 0;
   Header header_;                      // valid when head_filled_ == k_header_size
-  std::shared_ptr<std::byte[]> body_;  // header_.length bytes after k_body_offset, when gathering
+  std::shared_ptr<std::byte[]> body_;  // padding and header_.length bytes, when gathering
   std::size_t body_filled_ = 0;
 };
 
