@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from port.hipify import cache, outside, tables, tree
 from port.hipify.cache import Cache
+from port.hipify.findings import of_file
 from port.hipify.manifest import COMPAT_HEADER, digest
 
 if TYPE_CHECKING:
@@ -164,7 +165,7 @@ class _Work:
         if outputs.setdefault(COMPAT_HEADER, (header, 0o644))[0] == header:
             return []
         return [
-            tree.problem_finding(
+            of_file(
                 COMPAT_HEADER,
                 "compat-clash",
                 "the tree has a file of this name, where the compat header has to go",

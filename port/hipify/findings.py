@@ -26,6 +26,11 @@ class Finding:
     remedy: str
 
 
+def of_file(path: str, rule: str, message: str, remedy: str) -> Finding:
+    """An error about the file `path` as a whole."""
+    return Finding(path, 0, 0, rule, "error", path.rsplit("/", 1)[-1], message, remedy)
+
+
 MEANINGS = {
     "case-twins": "Two files differ in upper and lower case alone",
     "compat-clash": "A file has the name of the generated compat header",
@@ -51,4 +56,5 @@ MEANINGS = {
     "unknown-name": "A name looks like CUDA's, but is not known",
     "unreadable": "A file cannot be read",
 }
-"""Every rule id that is not of `port.hipify.rules`, and what it says; ids keep their meaning."""
+"""Every rule id of a report that is not of `port.hipify.rules`, and what it says; ids keep their
+meaning."""

@@ -8,7 +8,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from port.hipify.findings import Finding
+from port.hipify.findings import Finding, of_file
 from port.hipify.options import VERSION, Options
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def check(source: Path, out: Path) -> tuple[Finding, ...]:
     manifest = read(out)
     if not manifest:
         return (
-            _problem(
+            of_file(
                 f"{FOLDER}/{FILE}",
                 "manifest-missing",
                 f"{out} has no manifest of a conversion that can be read",
@@ -83,20 +83,20 @@ def _compare_hashes(source: Path, out: Path, files: Mapping[str, Any]) -> Iterat
     root = source if source.is_dir() else source.parent
     outputs = set(_files(out))
     for path in sorted(present - set(files)):
-        yield _problem(path, "source-added", "is not in the manifest of the output", _AGAIN)
+        yield of_file(path, "source-added", "is not in the manifest of the output", _AGAIN)
     for path in sorted(outputs - set(files)):
-        yield _problem(path, "output-extra", "is not made from a source", _BY_HAND)
+        yield of_file(path, "output-extra", "is not made from a source", _BY_HAND)
     for path, entry in sorted(files.items()):
         if path not in outputs:
-            yield _problem(path, "output-missing", "is in the manifest, but gone", _AGAIN)
+            yield of_file(path, "output-missing", "is in the manifest, but gone", _AGAIN)
         elif _hash_of(out / path) != entry.get("output"):
-            yield _problem(path, "output-edited", "is not as it was written", _BY_HAND)
+            yield of_file(path, "output-edited", "is not as it was written", _BY_HAND)
         if entry.get("source") is None:
             continue
         if path not in present:
-            yield _problem(path, "source-removed", "has an output, but no source", _AGAIN)
+            yield of_file(path, "source-removed", "has an output, but no source", _AGAIN)
         elif _hash_of(root / path) != entry["source"]:
-            yield _problem(path, "source-changed", "changed since it was converted", _AGAIN)
+            yield of_file(path, "source-changed", "changed since it was converted", _AGAIN)
 
 
 _AGAIN = "convert the sources again"
@@ -110,9 +110,9 @@ def _compare_again(source: Path, manifest: Mapping[str, Any]) -> Iterator[Findin
     conversion = engine.convert_tree(source, options, overrides.chosen(options))
     for path, (data, _) in sorted(conversion.outputs.items()):
         if path not in manifest["files"] or digest(data) != manifest["files"][path]["output"]:
-            yield _problem(path, "output-stale", "is not what this version makes of it", _AGAIN)
+            yield of_file(path, "stale-output", "is not what this version makes of it", _AGAIN)
     for path in sorted(set(manifest["files"]) - set(conversion.outputs)):
-        yield _problem(path, "output-stale", "is not made by this version any more", _AGAIN)
+        yield of_file(path, "stale-output", "is not made by this version any more", _AGAIN)
 
 
 def options_of(recorded: Mapping[str, Any]) -> Options:
@@ -137,7 +137,3 @@ def _hash_of(path: Path) -> str | None:
         return digest(path.read_bytes())
     except OSError:
         return None
-
-
-def _problem(path: str, rule: str, message: str, remedy: str) -> Finding:
-    return Finding(path, 0, 0, rule, "error", path.rsplit("/", 1)[-1], message, remedy)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from port.errors import InputError, LimitError
-from port.hipify.findings import Finding
+from port.hipify.findings import Finding, of_file
 from port.hipify.manifest import FILE, FOLDER, digest
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
         state = _state(out, folders, path, data, mode)
         if state == "other" and path not in ours:
             findings.append(
-                _problem(
+                of_file(
                     path,
                     "output-foreign",
                     "stands in the output folder and was not written by hipify",
@@ -108,7 +108,7 @@ def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
             )
         elif state == "blocked":
             findings.append(
-                _problem(
+                of_file(
                     path,
                     "output-blocked",
                     "a link or folder in the output folder is in the way",
@@ -126,7 +126,7 @@ def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
             pruned.append(path)
         else:
             findings.append(
-                _problem(
+                of_file(
                     path,
                     "output-edited",
                     "has no source any more, but was edited by hand",
@@ -134,10 +134,6 @@ def plan(out: Path, outputs: Mapping[str, tuple[bytes, int]]) -> Changes:
                 )
             )
     return Changes(tuple(written), tuple(pruned), tuple(findings))
-
-
-def _problem(path: str, rule: str, message: str, remedy: str) -> Finding:
-    return Finding(path, 0, 0, rule, "error", path.rsplit("/", 1)[-1], message, remedy)
 
 
 def _ours(out: Path) -> dict[str, str]:

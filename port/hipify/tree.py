@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from port.errors import InputError
 from port.hipify import manifest
-from port.hipify.findings import Finding
+from port.hipify.findings import Finding, of_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -107,7 +107,7 @@ def _walk(root: str, findings: list[Finding], failed: list[str]) -> Iterator[tup
                 problem = _link_problem(root, entry.path, linked=linked)
                 if problem:
                     failed.append(path)
-                    findings.append(problem_finding(path, *problem))
+                    findings.append(of_file(path, *problem))
                     continue
                 real = os.path.realpath(entry.path)
                 if os.path.isdir(real):
@@ -148,14 +148,9 @@ def _link_problem(root: str, link: str, *, linked: bool) -> tuple[str, str, str]
     return None
 
 
-def problem_finding(path: str, rule: str, message: str, remedy: str) -> Finding:
-    """An error about the file `path` as a whole."""
-    return Finding(path, 0, 0, rule, "error", path.rsplit("/", 1)[-1], message, remedy)
-
-
 def _failure(path: str, error: OSError) -> Finding:
     reason = error.strerror or str(error)
-    return problem_finding(
+    return of_file(
         path, "unreadable", f"cannot be read: {reason}", "make it a readable file, or remove it"
     )
 

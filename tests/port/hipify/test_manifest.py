@@ -76,4 +76,4 @@ def test_hashes_edited_along_with_the_output_do_not_help(converted: tuple[Path, 
     write(out, {"a.cu": "int x;\n"})
     record["files"]["a.cu"]["output"] = manifest.digest(b"int x;\n")
     path.write_text(json.dumps(record))
-    assert problems(source, out) == [("a.cu", "output-stale")]
+    assert problems(source, out) == [("a.cu", "stale-output")]
