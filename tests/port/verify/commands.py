@@ -1,4 +1,4 @@
-"""Runs the command in this process, as the shell would see it."""
+"""Runs the command in this process, as the shell would see it; what its reports find."""
 
 from __future__ import annotations
 
@@ -24,3 +24,8 @@ def run(*arguments):
     with runner.isolation() as (out, err, _), pytest.raises(SystemExit) as end:
         run_command(command, list(arguments))
     return Done(int(end.value.code), out.getvalue().decode(), err.getvalue().decode())
+
+
+def failing(report):
+    """Codes of the checks that fail."""
+    return {check.code for check in report.checks if not check.ok}

@@ -14,6 +14,7 @@ from port.verify import verify
 from port.verify.report import NAMES
 from port.verify.words import labels, majors
 from tests.port.verify import elf_writer as w
+from tests.port.verify.commands import failing
 
 # V23 is about sources, not about a target: test_sources.py.
 CODES = sorted(set(NAMES) - {"V23"})
@@ -22,10 +23,6 @@ BUILD_INFO = (
     'PLATFORM = "rocm"\nVERSION = "1.0"\n'
     'RUNTIME_VERSION = "6.4"\nRUNTIME_SONAME = "libamdhip64.so.6"\n'
 )
-
-
-def failing(report):
-    return {check.code for check in report.checks if not check.ok}
 
 
 def cuda_with(folder, **changes):

@@ -11,6 +11,7 @@ import pytest
 
 from port.verify import verify
 from tests.port.verify import elf_writer as w
+from tests.port.verify.commands import failing
 
 
 def tool(name):
@@ -18,10 +19,6 @@ def tool(name):
     if found is None:
         pytest.skip(f"{name} is not installed")
     return found
-
-
-def failing(report):
-    return {check.code for check in report.checks if not check.ok}
 
 
 @pytest.fixture

@@ -8,11 +8,7 @@ import pytest
 
 from port.verify import verify
 from tests.port.verify import elf_writer as w
-from tests.port.verify.commands import run
-
-
-def failing(report):
-    return {check.code for check in report.checks if not check.ok}
+from tests.port.verify.commands import failing, run
 
 
 def details(report):
