@@ -122,6 +122,11 @@ class PackageError(SystemExit):
         super().__init__(ENVIRONMENT_MISSING)
 
 
+def which(tool: str) -> str | None:
+    """Where a program of the system lies, daemons included; None where it is not installed."""
+    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
+
+
 def ensure(session: str) -> None:
     """Bring the system packages of `session`.
 

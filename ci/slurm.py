@@ -12,7 +12,6 @@ import ctypes
 import json
 import os
 import select
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,6 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.version import Version
+
+from ci import packages
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,18 +79,16 @@ def missing() -> str:
     """Why there can be no cluster here; empty where there can."""
     if sys.platform != "linux":
         return "SLURM's daemons run on Linux"
-    lacking = [tool for tool in TOOLS if _which(tool) is None]
+    lacking = [tool for tool in TOOLS if packages.which(tool) is None]
     if lacking:
         return f"{', '.join(lacking)} not found (Debian: slurmctld slurmd slurm-client munge)"
     return "" if os.geteuid() == 0 else "SLURM's daemons need root"
 
 
-def _which(tool: str) -> str | None:
-    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
-
-
 def _version() -> Version:
-    done = subprocess.run([_which("slurmd") or "slurmd", "-V"], capture_output=True, check=True)
+    done = subprocess.run(
+        [packages.which("slurmd") or "slurmd", "-V"], capture_output=True, check=True
+    )
     return Version(done.stdout.decode().split()[1])
 
 

@@ -7,11 +7,9 @@ folder, by Unix sockets and on loopback.
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import subprocess
 
-from ci import slurm
+from ci import packages, slurm
 
 ACCOUNT = "team"
 # By quality of service, what it limits. Jobs of the first may have one node; of the second too, and
@@ -48,14 +46,10 @@ PidFile={folder}/slurmdbd.pid
 
 def missing() -> str:
     """Why there can be no such cluster here; empty where there can."""
-    lacking = [tool for tool in _TOOLS if _which(tool) is None]
+    lacking = [tool for tool in _TOOLS if packages.which(tool) is None]
     if lacking:
         return f"{', '.join(lacking)} not found (Debian: slurmdbd mariadb-server)"
     return slurm.missing()
-
-
-def _which(tool: str) -> str | None:
-    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
 
 
 class Cluster(slurm.Cluster):
@@ -77,7 +71,7 @@ class Cluster(slurm.Cluster):
         own = ["--no-defaults", f"--datadir={data}", "--user=root"]
         install = [*own, "--auth-root-authentication-method=normal", "--skip-test-db"]
         subprocess.run(
-            [str(_which("mariadb-install-db")), *install], check=True, capture_output=True
+            [str(packages.which("mariadb-install-db")), *install], check=True, capture_output=True
         )
         # There before slurmdbd: with Debian 13's client library it takes no answer on a connection
         # that has failed once, as it does where it has to make its database itself.

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ci import packages
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -45,14 +46,10 @@ Host *
 
 def missing() -> str:
     """Why there can be no server here; empty where there can."""
-    lacking = [tool for tool in ("sshd", "ssh", "ssh-keygen") if _which(tool) is None]
+    lacking = [tool for tool in ("sshd", "ssh", "ssh-keygen") if packages.which(tool) is None]
     if lacking:
         return f"{', '.join(lacking)} not found (Debian: openssh-server openssh-client)"
     return "" if sys.platform == "linux" and os.geteuid() == 0 else "sshd needs root, on Linux"
-
-
-def _which(tool: str) -> str | None:
-    return shutil.which(tool, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin")
 
 
 class Server:
@@ -90,7 +87,7 @@ class Server:
         Path("/run/sshd").mkdir(exist_ok=True)  # where it separates privileges
         with (folder / "log").open("wb") as log:
             self._daemon = subprocess.Popen(
-                [str(_which("sshd")), "-D", "-e", "-f", str(folder / "sshd_config")],
+                [str(packages.which("sshd")), "-D", "-e", "-f", str(folder / "sshd_config")],
                 stdin=subprocess.DEVNULL,
                 stderr=log,
             )
