@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 from monarch.testing.leaks import descendants
+from tests.watching import alive
 
 ROOT = Path(__file__).resolve().parents[2]
 ENVIRONMENT = {
@@ -48,18 +49,11 @@ class Client:
         """Which of the processes that ran below it are there after `timeout` seconds."""
         end = time.monotonic() + timeout
         while time.monotonic() < end:
-            alive = [pid for pid in self.below if _runs(pid)]
-            if not alive:
+            left = [pid for pid in self.below if alive(pid)]
+            if not left:
                 return []
             time.sleep(0.01)
-        return alive
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
+        return left
 
 
 HEAD = """

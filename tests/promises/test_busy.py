@@ -21,16 +21,9 @@ from monarch.actor import (
 )
 from monarch.supervision import status
 from tests.promises.actors import Mortal
+from tests.watching import until
 
 T = 60
-
-
-def until(look, timeout=T):
-    end = time.monotonic() + timeout
-    while not (found := look()):
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.005)
-    return found
 
 
 @pytest.mark.promise("S07")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import signal
 import zlib
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 
 from monarch.actor import Actor, ActorCrashError, SupervisionError, current_rank, endpoint
 from monarch.errors import FrameError
+from tests.watching import resident
 
 T = 120
 MOST = 256 << 10
@@ -230,12 +230,6 @@ class Flood(Actor):
             slow.take.broadcast(data)
             Path(path).write_text(str(number + 1), encoding="utf-8")
         return count
-
-
-def resident(pid: int) -> int:
-    """Bytes."""
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="utf-8").split()[1])
-    return pages * resource.getpagesize()
 
 
 @pytest.mark.promise("R05")

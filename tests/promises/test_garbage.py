@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import socket
-from pathlib import Path
 
 import monarch._core as core
 import pytest
@@ -15,14 +13,10 @@ from monarch._link import secret, sockets
 from monarch._link.address import of_proc, parse
 from monarch._link.handshake import Dialer
 from tests.promises.actors import Mortal
+from tests.watching import resident
 
 T = 60
 ROUNDS = 400
-
-
-def resident(pid):
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize()
 
 
 def linked(proc):

@@ -3,30 +3,15 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
 
 from monarch.actor import Actor, ActorError, SupervisionError, context, endpoint
 from tests.promises.actors import Manager, Mortal
+from tests.watching import alive, until
 
 T = 60
-
-
-def alive(pid):
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def until(look, timeout=T):
-    end = time.monotonic() + timeout
-    while not (found := look()):
-        assert time.monotonic() < end, "it did not come about"
-        time.sleep(0.005)
-    return found
 
 
 @pytest.mark.promise("S08")

@@ -12,7 +12,7 @@ import os
 from _thread import allocate_lock
 
 from monarch._proc.interpreter import command, spawn_session
-from monarch._proc.messages import Messages
+from monarch._proc.messages import Messages, close_all
 from monarch._proc.surroundings import modules, surroundings
 
 TYPE_CHECKING = False
@@ -103,9 +103,7 @@ def pairs(count: int) -> list[tuple[int, int]]:
             ours, theirs = _socket.socketpair()
             found.append((ours.detach(), theirs.detach()))
     except OSError as error:
-        for pair in found:
-            for fd in pair:
-                os.close(fd)
+        close_all(fd for pair in found for fd in pair)
         if error.errno not in {errno.EMFILE, errno.ENFILE}:
             raise
         import resource  # noqa: PLC0415 - only on the way out

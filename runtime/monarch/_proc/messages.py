@@ -14,7 +14,7 @@ import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from typing import Any
 
 MOST_DESCRIPTORS = 200  # of one message; the kernel takes 253
@@ -49,8 +49,8 @@ class Messages:
         """Close the socket and every descriptor that is still under way."""
         self._socket.close()
         for _, fds in self._queue:
-            _close_all(fds)
-        _close_all(self._descriptors)
+            close_all(fds)
+        close_all(self._descriptors)
         self._queue.clear()
         self._descriptors.clear()
 
@@ -90,7 +90,7 @@ class Messages:
                 return False
             except ConnectionError as error:
                 raise BrokenPipeError(errno.EPIPE, "the other end is closed") from error
-            _close_all(fds)
+            close_all(fds)
             if sent == len(data):
                 del self._queue[0]
             else:
@@ -141,7 +141,7 @@ class Messages:
             message = marshal.loads(self._arrived[start + _HEADER.size : end])  # noqa: S302
             fds, self._descriptors = self._descriptors[:count], self._descriptors[count:]
             if lost and len(fds) < count:
-                _close_all(fds)
+                close_all(fds)
                 fds = []
             found.append((message, fds))
             start = end
@@ -149,6 +149,7 @@ class Messages:
         return found
 
 
-def _close_all(fds: Sequence[int]) -> None:
+def close_all(fds: Iterable[int]) -> None:
+    """Close descriptors that nobody has taken over, or that are on their way."""
     for fd in fds:
         os.close(fd)

@@ -10,7 +10,7 @@ import time
 from monarch._proc import launch
 from monarch._proc.boards import Boards
 from monarch._proc.family import kill_descendants
-from monarch._proc.messages import MOST_DESCRIPTORS, Messages
+from monarch._proc.messages import MOST_DESCRIPTORS, Messages, close_all
 from monarch._proc.roll import Roll
 from monarch._proc.spec import ExitReport, ProcSpec, ended
 from monarch._proc.state import is_stopped
@@ -131,7 +131,11 @@ class Spawner:
         pairs = launch.pairs(len(specs))
         self._notice_end()
         with self._lock:
-            messages = self._ready()
+            try:
+                messages = self._ready()
+            except (OSError, RuntimeError):
+                close_all(fd for pair in pairs for fd in pair)
+                raise
             if self._on_spawn is not None:
                 self._on_spawn(specs)
             self._roll.ask(specs)
@@ -252,12 +256,19 @@ class Spawner:
         settings: dict[str, Any] = {}
         secret: list[int] = []
         if self._messages is None:
-            self._messages = self._start()
+            boards: list[int] = []
+            try:  # what can be refused comes first: no zygote is kept that was told only half
+                if self._secret is not None:
+                    secret.append(self._secret())
+                if (shared := self._boards.fileno()) >= 0:
+                    boards.append(os.dup(shared))
+                self._messages = self._start()
+            except (OSError, RuntimeError):
+                close_all((*secret, *boards))
+                raise
             settings["modules"] = modules()  # a zygote that began ahead knows of fewer
-            if self._secret is not None:
-                secret.append(self._secret())
-            if (boards := self._boards.fileno()) >= 0:
-                self._send(self._messages, ("boards",), [os.dup(boards)])
+            if boards:
+                self._send(self._messages, ("boards",), boards)
             if self._watch is not None:
                 self._watch(self._messages.fileno())
         for name, value in {**surroundings(), **self._settings()}.items():

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import subprocess
-from pathlib import Path
 
 import pytest
 
 from tests.monarch.hosts.rig import PORT
+from tests.watching import resident
 
 _PROGRAM = """
 who = attached(sys.argv[1]).spawn_procs().spawn("who", Who)
@@ -172,11 +171,6 @@ for line in sys.stdin:
 """
 
 
-def _resident(pid):
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize()
-
-
 @pytest.mark.promise("X08")
 def test_a_peer_that_holds_the_secret_and_sends_garbage_loses_its_link_and_nobody_else_does(taped):
     link = taped(encrypted=False, code=_NEW_ACTORS)
@@ -184,7 +178,7 @@ def test_a_peer_that_holds_the_secret_and_sends_garbage_loses_its_link_and_nobod
     assert link.told() == lives
     draw = random.Random(8)  # noqa: S311 - to be repeated
     tapes = sorted(link.folder.glob("*.up"))
-    before = {pid: _resident(pid) for pid in link.host.pids()}
+    before = {pid: resident(pid) for pid in link.host.pids()}
     for path in tapes:
         data = path.read_bytes()
         wanted = int.from_bytes(data[8:16])
@@ -202,4 +196,4 @@ def test_a_peer_that_holds_the_secret_and_sends_garbage_loses_its_link_and_nobod
     link.go_on()
     assert link.told() == lives
     for pid, size in before.items():
-        assert _resident(pid) - size < 64 << 20
+        assert resident(pid) - size < 64 << 20

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from monarch._link import handshake, route
 from tests.monarch.hosts.rig import PORT
 from tests.monarch.hosts.test_hosts import PORTS
+from tests.watching import resident
 
 # Ten thousand connections that are begun and go no further; those that are closed are made again,
 # 200 a second, and those that stay send a byte a second.
@@ -68,11 +68,6 @@ def _processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _resident(pid):
-    pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    return pages * resource.getpagesize()
-
-
 @pytest.mark.promise("X07")
 @pytest.mark.slow
 def test_ten_thousand_half_open_connections_keep_nobody_out_and_slow_nobody_down(hosts):
@@ -83,7 +78,7 @@ def test_ten_thousand_half_open_connections_keep_nobody_out_and_slow_nobody_down
     for line in program.stdout:
         if line == "ready\n":
             break
-    before = _resident(served.pid)
+    before = resident(served.pid)
     crowd = rig.start(elsewhere, ["-c", _CROWD, host.address, str(PORT)], stderr=None)
     assert crowd.stdout.readline() == "here\n"
     assert crowd.stdout.readline() == "again\n", "nobody is cut: the test shows nothing"
@@ -99,7 +94,7 @@ def test_ten_thousand_half_open_connections_keep_nobody_out_and_slow_nobody_down
     again = rig.run(PORTS, address)
     assert again["sent"] == again["pid"]
     assert time.monotonic() - began < 30
-    assert _resident(served.pid) - before < 32 << 20
+    assert resident(served.pid) - before < 32 << 20
     assert crowd.poll() is None
 
 

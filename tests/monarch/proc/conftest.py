@@ -25,7 +25,7 @@ def _built(request):
 class Procs:
     """Processes by rank, with what they say and what is reported of them."""
 
-    def __init__(self, **settings):
+    def __init__(self, secret=None, **settings):
         from monarch._proc.spawner import Spawner  # noqa: PLC0415 - needs the built module
 
         self.links = {}
@@ -37,6 +37,7 @@ class Procs:
             on_started=self.pids.__setitem__,
             on_exit=lambda report: self.reports.__setitem__(report.proc, report),
             on_log=lambda *log: self.logs.append(log),
+            secret=secret,
             settings=lambda: settings,
         )
 
@@ -99,15 +100,6 @@ def until(condition, seconds=30.0):
             return False
         time.sleep(0.002)
     return True
-
-
-def alive(pid):
-    """Whether a process runs; a zombie does not."""
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 def parent_of(pid):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import select
 import signal
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.monarch.proc.conftest import alive, kill, until
+from tests.monarch.proc.conftest import kill, until
 from tests.monarch.proc.test_processes import ask
+from tests.watching import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
@@ -171,6 +173,40 @@ def test_out_of_descriptors_is_named_and_those_there_go_on(procs):
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
     assert ask(p, id_, "2") == 2
     assert p.spawner.live() == [id_]
+
+
+@pytest.mark.promise("F01")
+@pytest.mark.parametrize("lacks", ["interpreter", "secret"])
+def test_a_zygote_that_cannot_start_leaves_no_descriptor_and_the_next_try_gets_all(
+    procs, monkeypatch, tmp_path, lacks
+):
+    from monarch._proc import launch  # noqa: PLC0415 - needs the built module
+
+    ahead = launch.take()  # one may have been started by now
+    ahead.messages.close()
+    os.waitpid(ahead.pid, 0)
+    key = tmp_path / "key"
+    p = procs(secret=lambda: os.open(key, os.O_RDONLY))
+
+    def count():
+        return sum(1 for _ in Path("/proc/self/fd").iterdir())
+
+    if lacks == "interpreter":
+        key.write_bytes(bytes(32))
+        monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    counts = []
+    for _ in range(2):  # what the spawner keeps for itself is there after the first
+        with pytest.raises(OSError, match="No such file"):
+            p.spawn(3)
+        counts.append(count())
+    assert counts[0] == counts[1]
+    assert p.spawner.live() == []
+    monkeypatch.undo()
+    key.write_bytes(b"k" * 32)
+    (id_,) = p.spawn()
+    assert ask(p, id_, "__import__('monarch._link.secret')._link.secret.current().source") == (
+        "the parent process"
+    )
 
 
 @pytest.mark.promise("F01")

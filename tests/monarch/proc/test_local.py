@@ -11,7 +11,8 @@ import time
 import pytest
 
 from tests.monarch.proc import bootstraps
-from tests.monarch.proc.conftest import alive, kill, until
+from tests.monarch.proc.conftest import kill, until
+from tests.watching import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 

@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-from tests.monarch.proc.conftest import alive, until
+from tests.monarch.proc.conftest import until
+from tests.watching import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 

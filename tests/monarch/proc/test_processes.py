@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from tests.monarch.proc.conftest import alive, kill, parent_of, until
+from tests.monarch.proc.conftest import kill, parent_of, until
+from tests.watching import alive
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 
