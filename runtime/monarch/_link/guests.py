@@ -257,9 +257,14 @@ class Guests:
 
         number = guest.channel.fileno()
         hosts = "\n".join(guest.hosts).encode()
+        try:
+            theirs = os.dup(number)
+        except OSError:  # no descriptor is left for it: who dialled tries again
+            self._turn_away(guest, b"")
+            return
         del self._guests[number]
         try:
-            self._identity.engine.hand_over(wanted, os.dup(number), hosts)
+            self._identity.engine.hand_over(wanted, theirs, hosts)
         except FrameError:
             guest.channel.say(handshake.refusal("gone"))
         guest.channel.close()

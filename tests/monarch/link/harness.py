@@ -48,10 +48,14 @@ def greet(sock, name):
 
 
 class Links:
-    """The engine's side of a gate. `links` holds a blocking socket for each peer."""
+    """The engine's side of a gate. `links` holds a blocking socket for each peer.
+
+    `handed` names the peers that were handed a connection.
+    """
 
     def __init__(self) -> None:
         self.links: dict[int, socket.socket] = {}
+        self.handed: list[int] = []
         self.fenced: set[int] = set()
         self.made = threading.Condition()
         self._watched = {}
@@ -68,6 +72,10 @@ class Links:
             assert not self.has_link(peer), "two links to one peer"
             self.links[peer] = sock
             self.made.notify_all()
+
+    def hand_over(self, peer, fd, _hosts):
+        os.close(fd)
+        self.handed.append(peer)
 
     def has_link(self, peer):
         sock = self.links.get(peer)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import resource
 import socket
 import threading
 import time
 
 import pytest
 
-from monarch._link import guests, handshake
+from monarch._link import encryption, guests, handshake, route
 from monarch._link.address import parse
 from tests.monarch.link.harness import SECRET, drained, greet, raw
+from tests.watching import until
 
 _HELLO = handshake.Dialer(SECRET, 1, b"unix \0x").start()
 
@@ -147,6 +149,32 @@ def test_strangers_from_the_network_do_not_keep_out_processes_of_this_host(proce
     assert a.connect(parse(name), seconds=20) == 2
     at_b.link_to(3)
     end(held)
+
+
+@pytest.mark.promise("F01")
+def test_a_connection_that_cannot_be_handed_over_for_want_of_descriptors_ends_and_the_next_is(
+    process,
+):
+    b, at_b = process(2)
+    bound = f"tcp://127.0.0.1:{b.listen(parse('tcp://0.0.0.0:0')).port}"
+    at_b.links[5], other = socket.socketpair()
+    words = route.route(5, encryption.mode())
+    first = raw(bound)
+    first.sendall(words[:1])
+    until(lambda: list(b._guests.waits()))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (8, before[1]))
+    try:
+        first.sendall(words[1:])
+        assert drained(first) == b""
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert at_b.handed == []
+    second = raw(bound)
+    second.sendall(words)
+    assert drained(second) == b""
+    assert at_b.handed == [5]
+    other.close()
 
 
 @pytest.mark.promise("X07")
