@@ -223,13 +223,14 @@ class Gate:
         with self._lock:
             closed = self._closed
             if not closed:
+                first = not self._asked
                 self._asked.append(what)
                 if self._thread is None:
                     from threading import Thread  # noqa: PLC0415 - as above
 
                     self._thread = Thread(target=self._run, name="monarch-gate", daemon=True)
                     self._thread.start()
-                else:
+                elif first:  # one byte until it looks: a pipe that is full would block
                     os.write(self._wake[1], b"\0")
         if closed and isinstance(what, Dial):
             self._dials.end(what, LinkError("closed", "this process is ending"))

@@ -48,11 +48,12 @@ class Relays:
         with self._lock:
             closed = self._closed
             if not closed:
+                first = not self._asked
                 self._asked.append(relay)
                 if self._thread is None:
                     self._thread = Thread(target=self._run, name="monarch-ways", daemon=True)
                     self._thread.start()
-                else:
+                elif first:  # one byte until it looks: a pipe that is full would block
                     os.write(self._wake[1], b"\0")
         if closed:
             sock.close()
