@@ -233,9 +233,12 @@ def _make(path: str) -> Secret:
             key = os.urandom(SIZE)
             os.write(descriptor, key)
             os.fsync(descriptor)
+            os.rename(temporary, path)  # noqa: PTH104 - as above
+        except OSError:
+            os.unlink(temporary)  # noqa: PTH108 - as above
+            raise
         finally:
             os.close(descriptor)
-        os.rename(temporary, path)  # noqa: PTH104 - as above
         return Secret(key, path, given=False)
     finally:
         os.close(lock)
