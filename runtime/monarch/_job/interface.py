@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from monarch._link.address import Address
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -67,5 +69,4 @@ def _towards(family: int, kind: int, protocol: int, address: tuple[object, ...])
 
 def url(bind: str, port: int, towards: str = "") -> str:
     """The address to listen on: `bind`, or where it is empty the one that others reach."""
-    host = bind or reachable(towards)
-    return f"tcp://[{host}]:{port}" if ":" in host else f"tcp://{host}:{port}"
+    return Address("tcp", host=bind or reachable(towards), port=port).url

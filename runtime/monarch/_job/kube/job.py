@@ -29,7 +29,7 @@ from monarch._job.kube.spec import (
     secret,
 )
 from monarch._link import secret as secrets
-from monarch._link.address import parse
+from monarch._link.address import Address
 from monarch.errors import JobError
 
 if TYPE_CHECKING:
@@ -300,8 +300,8 @@ class KubernetesJob(JobTrait):
             if self._meshes[name].provisioned:
                 self._places[one.name] = f"{name}-{rank}"
             if self._forwarded:
-                self._forwards.open(parse(_address(one.ip, port)).dial.url, one.name, port)
-        hosts = [(_address(one.ip, port), one.name) for one in pods.values()]
+                self._forwards.open(Address("tcp", host=one.ip, port=port).url, one.name, port)
+        hosts = [(Address("tcp", host=one.ip, port=port).url, one.name) for one in pods.values()]
         mesh = self._attached.attach(name, hosts)
         self._attached.lease(mesh)
         return mesh
@@ -388,7 +388,3 @@ def _remove(api: Api, job: str, jobs: Sequence[str]) -> tuple[list[str], JobErro
         if (not left and trouble is None) or time.monotonic() > until:
             return left, trouble
         time.sleep(_PAUSE)
-
-
-def _address(ip: str, port: int) -> str:
-    return f"tcp://[{ip}]:{port}" if ":" in ip else f"tcp://{ip}:{port}"

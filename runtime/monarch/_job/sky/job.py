@@ -22,6 +22,7 @@ from monarch._job.sky.host import node_id
 from monarch._job.sky.task import task, yaml
 from monarch._job.sky.waiting import Host
 from monarch._link import secret as secrets
+from monarch._link.address import Address
 from monarch.errors import JobError, LinkError, SecretError
 
 if TYPE_CHECKING:
@@ -277,7 +278,10 @@ class SkyPilotJob(JobTrait):
             ranks = [rank for rank in range(first, first + count) if rank in hosts]
             first += count
             if ranks:
-                addresses = [(_address(ips[rank], self._port), self._node(rank)) for rank in ranks]
+                addresses = [
+                    (Address("tcp", host=ips[rank], port=self._port).url, self._node(rank))
+                    for rank in ranks
+                ]
                 found[name] = self._attached.attach(name, addresses)
                 self._attached.lease(found[name])
                 refs |= zip(ranks, found[name]._refs(), strict=True)
@@ -372,7 +376,3 @@ def _resources(given: Any) -> dict[str, Any]:
             f"{type(given).__name__}"
         )
     return {name: value for name, value in found.items() if not name.startswith("_")}
-
-
-def _address(ip: str, port: int) -> str:
-    return f"tcp://[{ip}]:{port}" if ":" in ip else f"tcp://{ip}:{port}"
