@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests import doctests
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "tests/native/cpp").glob("*.cpp"))
-CASES = [
-    case
-    for path in SOURCES
-    for case in re.findall(r'^TEST_CASE\("([^"]+)"', path.read_text("utf-8"), re.MULTILINE)
-]
+CASES = doctests.cases(SOURCES)
 pytestmark = pytest.mark.slow
 
 
@@ -32,13 +29,8 @@ def program(tmp_path_factory):
 
 @pytest.mark.parametrize("case", CASES)
 def test_case_of_the_native_layer(program, case):
-    name = case.replace(",", "?")  # a comma separates filters
-    done = subprocess.run(
-        [program, f"--test-case={name}", "--minimal"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    doctests.check(program, case)
 
 
 def test_the_program_has_no_case_that_is_not_run_here(program):
-    listed = subprocess.run([program, "--count"], capture_output=True, text=True, check=True).stdout
-    assert str(len(CASES)) in re.findall(r"\d+", listed)
+    doctests.check_number(program, len(CASES))

@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import doctests
 from tests.native import harness
 
 ROOT = Path(__file__).resolve().parents[2]
 EMULATION = ROOT / "tests/native/emulation"
-CASES = re.findall(
-    r'^TEST_CASE\("([^"]+)"', (EMULATION / "kernels_test.cpp").read_text("utf-8"), re.MULTILINE
-)
+CASES = doctests.cases([EMULATION / "kernels_test.cpp"])
 # kernel<arguments><<<configuration>>>( becomes a call of the emulation.
 _LAUNCH = re.compile(r"(\w+(?:<[^<>;]*>)?)<<<(.+?)>>>\(", re.DOTALL)
 
@@ -54,11 +53,7 @@ def program(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_kernels_on_the_cpu(program, case):
-    name = case.replace(",", "?")  # a comma separates filters
-    done = subprocess.run(
-        [program, f"--test-case={name}", "--minimal"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    doctests.check(program, case)
 
 
 @pytest.mark.parametrize("platform", harness.PLATFORMS)
