@@ -122,17 +122,24 @@ def _facts_json(facts: Facts) -> list[Any]:
         sorted([_text(alias), _text(meant)] for alias, meant in facts.aliases),
         sorted((_text(name), value) for name, value in facts.constants),
         sorted(facts.enumerations),
+        sorted([*map(_text, each)] for each in facts.pastes),
+        sorted([*map(_text, each)] for each in facts.passed),
+        sorted(map(_text, facts.longer)),
     ]
 
 
 def _facts_of(data: list[Any]) -> Facts:
-    owned, declared, defined, imported, includes, used, aliases, constants, enumerations = data
+    owned, declared, defined, imported, includes, used, aliases, constants, *others = data
+    enumerations, pastes, passed, longer = others
 
     def pairs(listed: list[list[str]]) -> frozenset[tuple[bytes, bytes]]:
         return frozenset((one.encode("latin-1"), two.encode("latin-1")) for one, two in listed)
 
     def names(listed: list[str]) -> frozenset[bytes]:
         return frozenset(each.encode("latin-1") for each in listed)
+
+    def rows(listed: list[list[str]]) -> frozenset[tuple[bytes, ...]]:
+        return frozenset(tuple(each.encode("latin-1") for each in row) for row in listed)
 
     return Facts(
         pairs(owned),
@@ -144,6 +151,9 @@ def _facts_of(data: list[Any]) -> Facts:
         pairs(aliases),
         frozenset((name.encode("latin-1"), value) for name, value in constants),
         frozenset(enumerations),
+        rows(pastes),
+        rows(passed),
+        names(longer),
     )
 
 

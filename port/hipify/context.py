@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from port.hipify.pasted import Pasted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping as Map
 
@@ -29,6 +31,7 @@ class Context:
     """Files of the tree that include the whole HIP runtime header, themselves or through others."""
     fragments: Map[str, frozenset[str]] = field(default_factory=dict)
     """By file, the CUDA names in the fragments (`.inc`, `.def`, …) that it includes."""
+    pasted: Pasted = field(default_factory=Pasted)
 
     @property
     def release(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from port.hipify import aliases, constants
+from port.hipify import aliases, constants, pasted
 from port.hipify.facts import Facts
 from port.hipify.lexer import IDENT
 from port.hipify.unit import FRAGMENT_SUFFIXES
@@ -48,10 +48,16 @@ def gather(unit: Unit, known: Table) -> Facts:
     imported: set[tuple[bytes, bytes]] = set()
     used: set[bytes] = set()
     enumerations: set[str] = set()
+    passed: set[tuple[bytes, ...]] = set()
+    longer: set[bytes] = set()
     macros = {macro.token for macro in unit.macros}
     kinds = known.kinds
     for name, places in unit.names.items():
         kind = kinds.get(name)
+        if kind == "function":
+            passed.update(pasted.arguments(unit, name))
+        elif b"cu" in name and kinds.get(pasted.core(name) or b"") == "function":
+            longer.add(name)
         if kind is None and not LOOKS_LIKE_CUDA.fullmatch(name):
             continue
         used.add(name)
@@ -92,6 +98,9 @@ def gather(unit: Unit, known: Table) -> Facts:
         aliases.gather(unit),
         constants.shared(unit),
         frozenset(enumerations),
+        frozenset(pasted.macros(unit)),
+        frozenset(passed),
+        frozenset(longer),
     )
 
 

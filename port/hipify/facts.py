@@ -41,6 +41,12 @@ class Facts:
     """(name, value) of the integers that other files can use."""
     enumerations: frozenset[str] = frozenset()
     """CUDA's names of enumerations that it uses as types."""
+    pastes: frozenset[tuple[bytes, ...]] = frozenset()
+    """As `pasted.macros` gives them."""
+    passed: frozenset[tuple[bytes, ...]] = frozenset()
+    """As `pasted.arguments` gives them, for CUDA's functions."""
+    longer: frozenset[bytes] = frozenset()
+    """Names that one of CUDA's functions is a part of."""
 
 
 @dataclass(frozen=True, slots=True)

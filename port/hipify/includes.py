@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from port.hipify import pasted
 from port.hipify.rewrite import Edit
 from port.hipify.unit import KERNEL_SUFFIXES
 
@@ -51,6 +52,9 @@ def convert(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 f"{include.path} has no counterpart in HIP {context.release}{since}",
                 entry.note or "guard the code that needs it, or name a header for it with --map",
             )
+            if entry.instead and not include.test:
+                target = _target(unit, include, entry.instead)
+                yield Edit(include.start, include.end, f"<{target}>".encode(), header=target)
         else:
             twin = None if include.angled else context.project.by_tail(include.path)
             if twin:
@@ -143,7 +147,10 @@ def with_graph(context: Context, facts: Mapping[str, Facts]) -> Context:
             for includer in _upward([path], includers) - {path}:
                 fragments[includer] = fragments.get(includer, frozenset()) | names
     return replace(
-        context, runtime_files=frozenset(_upward(having, includers)), fragments=fragments
+        context,
+        runtime_files=frozenset(_upward(having, includers)),
+        fragments=fragments,
+        pasted=pasted.resolve(facts, context.mapping),
     )
 
 

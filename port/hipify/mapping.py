@@ -63,13 +63,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class IncludeEntry:
-    """What becomes of one header of CUDA's; `target` None: there is no counterpart."""
+    """What becomes of one header of CUDA's; `target` None: there is no counterpart.
+
+    `instead`: what to include where stand-ins take the place of the header's names.
+    """
 
     path: str
     target: str | None
     how: str
     since: str | None = None
     note: str = ""
+    instead: str | None = None
 
 
 class Mapping:
@@ -296,7 +300,9 @@ class Mapping:
     def _include_by(self, path: str, rule: Any) -> IncludeEntry:
         target, note = _target_of(rule)
         if target is None or target in self.hip.headers:
-            return IncludeEntry(path, target, "exception" if target else "none", note=note)
+            instead = rule.get("instead") if target is None else None
+            how = "exception" if target else "none"
+            return IncludeEntry(path, target, how, note=note, instead=instead)
         since = _first(lambda release: target in tables.load_hip(release).headers, self.release)
         return IncludeEntry(path, None, "none", since, note)
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from port.hipify import stand_ins
 from port.hipify.aliases import is_template_parameter
+from port.hipify.calls import enclosing_call
 from port.hipify.declarations import LOOKS_LIKE_CUDA, declares
 from port.hipify.lexer import IDENT
-from port.hipify.rules.calls import enclosing_call
 from port.hipify.unit import FRAGMENT_SUFFIXES
 
 if TYPE_CHECKING:
@@ -41,6 +41,8 @@ def rename(unit: Unit, context: Context, conditions: Conditions) -> Iterator[Fin
                 for index in places:
                     found = entry if entry.target else _guarded(context, conditions, index, entry)
                     yield from _known(unit, context, conditions, index, name, found)
+        elif (new := context.pasted.renamed.get(name)) is not None:
+            yield from (unit.edit(index, index + 1, new) for index in places)
         elif LOOKS_LIKE_CUDA.fullmatch(name) and name not in context.project.declared:
             for index in places:
                 yield from _unknown(unit, index)
@@ -74,7 +76,12 @@ def _known(
             yield _own(unit, index, entry)
             return
         yield from _lacking(unit, context, conditions, index, entry)
+    elif name in context.pasted.kept and (macro := context.pasted.is_given(unit, index)):
+        yield _kept(unit, index, entry, macro)
     else:
+        given = name in context.pasted.given and context.pasted.is_given(unit, index)
+        if entry.how == "compat" and given:
+            entry = context.mapping.renamed(entry.name) or entry
         if entry.how == "compat" and directive is not None and _is_listed(unit, directive, index):
             # Whoever applies the list may quote the name or take its type: a wrapper has neither.
             entry = context.mapping.renamed(entry.name) or entry
@@ -143,6 +150,18 @@ def _own(unit: Unit, index: int, entry: Entry) -> Finding:
         index,
         f"{entry.name} is the project's own name here and stays",
         "rename it if CUDA's is meant",
+    )
+
+
+def _kept(unit: Unit, index: int, entry: Entry, macro: bytes) -> Finding:
+    return unit.finding(
+        "pasted-name",
+        "error",
+        index,
+        f"{macro.decode('utf-8', 'replace')} makes a name of this one, and would make that of "
+        f"{entry.target} twice, as another of CUDA's names becomes it, too; it stays, also where "
+        "the macro spells it as text",
+        "leave out on HIP what has no function of its own there, and write the other's HIP name",
     )
 
 

@@ -4,7 +4,7 @@ A function that HIP lacks becomes one that returns `hipErrorNotSupported`, which
 return as well; a type becomes one that only such functions take; an enumerator becomes a number
 that HIP does not use; a version is 0, as a condition takes it. Every place is reported as an error
 all the same: what needs the name does not work. Functions and types are served for the driver's and
-the runtime's own interface alone.
+the runtime's own interface, and for NVML, whose calls return `NVML_ERROR_NOT_SUPPORTED`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,17 @@ if TYPE_CHECKING:
 _PREFIX = "port_unsupported_"
 _VERSION = re.compile(r"\w+_(?:VERSION|VER_[A-Z]+)|CUDNN_(?:MAJOR|MINOR|PATCHLEVEL)")
 _HEADERS = frozenset(
-    {"cuda.h", "cuda_runtime_api.h", "driver_types.h", "cudaGL.h", "cudaProfiler.h"}
+    {"cuda.h", "cuda_runtime_api.h", "driver_types.h", "cudaGL.h", "cudaProfiler.h", "nvml.h"}
 )
-_RESULTS = frozenset({"CUresult", "cudaError_t"})
+_RESULTS = {
+    "CUresult": "hipErrorNotSupported",
+    "cudaError_t": "hipErrorNotSupported",
+    "nvmlReturn_t": f"{_PREFIX}NVML_ERROR_NOT_SUPPORTED",
+    "const char *": '"not supported"',
+}
+_MACRO_NUMBERS = frozenset({"nvml.h"})  # headers whose constants mean something to stand-ins alone
+_NUMBER = re.compile(r"\(? ?(-?(?:0x[0-9a-fA-F]+|\d+)[uUlL]*) ?\)?")
+_STRUCTURE_VERSION = re.compile(r"NVML_STRUCT_VERSION \( (\w+) , (\d+) \)")
 _OPENGL = {"GLuint": "unsigned int", "GLenum": "unsigned int"}  # by OpenGL's own definition
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _POINTER = re.compile(r"(?:struct |enum |union )?(\w+)( \*)?")
@@ -44,8 +52,11 @@ _FAR = 1 << 20  # past the values of every other enumeration of HIP's
 
 
 def number(name: str, mapping: Mapping) -> str | None:
-    """The constant for an enumerator that HIP's own enumeration lacks; None for other names."""
+    """The constant for an enumerator that HIP's own enumeration lacks, or for a macro of NVML's."""
     declared = mapping.cuda.get(name)
+    if declared is not None and declared.kind == "macro" and declared.header in _MACRO_NUMBERS:
+        constant = _NUMBER.fullmatch(declared.value)
+        return constant[1] if constant else None
     if declared is None or declared.kind != "enumerator":
         return None
     target = mapping.target_of(declared.result)
@@ -97,6 +108,8 @@ def find(name: str, mapping: Mapping) -> Piece | None:
         return flags.piece(name, tag, mapping)
     if declared.kind == "function":
         return _function(declared, mapping)
+    if declared.kind == "macro":
+        return _structure_version(declared, mapping)
     if declared.kind == "type":
         return _type(declared, mapping)
     if declared.kind == "struct":
@@ -106,12 +119,14 @@ def find(name: str, mapping: Mapping) -> Piece | None:
 
 def effect(entry: Entry, value: str | None) -> str:
     """What a place with the stand-in for `entry` does; `value` is its `number`, if it has one."""
-    if value is not None:
+    if value is not None and entry.kind != "macro":
         outcome = next((text for kind, text in _OUTCOMES.items() if kind in value), "")
         return f"a number that HIP does not use stands for it{outcome}"
     if entry.kind == "function":
-        return "a function that returns hipErrorNotSupported stands for it"
-    if entry.kind == "enumerator":
+        own = entry.name.startswith("nvml")
+        result = "NVML_ERROR_NOT_SUPPORTED" if own else "hipErrorNotSupported"
+        return f"a function that returns {result} stands for it"
+    if entry.kind in ("enumerator", "macro"):
         return "CUDA's number stands for it, which no HIP call knows"
     return "a type that only other stand-ins take stands for it"
 
@@ -122,20 +137,33 @@ def _version(name: str) -> Piece:
     return Piece(target, f"\n#ifndef {target}\n#define {target} 0\n#endif\n")
 
 
+def _structure_version(declared: Declaration, mapping: Mapping) -> Piece | None:
+    """What the first member of a versioned structure has to be."""
+    match = _STRUCTURE_VERSION.fullmatch(declared.value)
+    structure = f"nvml{match[1]}_v{match[2]}_t" if match else ""
+    piece = mapping.stand_in(structure)
+    if match is None or piece is None:
+        return None
+    target = _PREFIX + declared.name
+    text = f"\n#define {target} ((unsigned int)sizeof({piece.target}) | {match[2]}u << 24)\n"
+    return Piece(target, text, (structure,))
+
+
 def _function(declared: Declaration, mapping: Mapping) -> Piece | None:
-    """`hipErrorNotSupported`, whatever the arguments."""
+    """A function that fails in its library's own way, whatever the arguments."""
     if declared.result not in _RESULTS or declared.parameters is None:
         return None
     needs: set[str] = set()
+    result = _spelled(declared.result, mapping, needs)
     spelled = [_spelled(each, mapping, needs) for each in declared.parameters]
-    if "..." in declared.parameters or None in spelled:
+    if "..." in declared.parameters or None in (result, *spelled):
         return None
     target = _PREFIX + declared.name
     taken = ",\n    ".join(_declarator(each or "", f"a{n}") for n, each in enumerate(spelled))
     unused = "".join(f"  (void)a{n};\n" for n in range(len(spelled)))
     text = (
-        f"\nstatic inline hipError_t {target}(\n    {taken or 'void'}) {{\n{unused}"
-        "  return hipErrorNotSupported;\n}\n"
+        f"\nstatic inline {_declarator(result or '', target)}(\n    {taken or 'void'}) {{\n{unused}"
+        f"  return {_RESULTS[declared.result]};\n}}\n"
     )
     return Piece(target, compat.for_its_language(text), tuple(sorted(needs)))
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.hipify.rules.calls import calls
+from port.hipify.calls import calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from port.hipify.calls import Call
     from port.hipify.context import Context
     from port.hipify.findings import Finding
     from port.hipify.rewrite import Edit
-    from port.hipify.rules.calls import Call
     from port.hipify.unit import Unit
 
 RULES = {"arity": "A call has more or fewer arguments than the HIP function takes"}

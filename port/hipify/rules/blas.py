@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from port.hipify import legacy_blas
-from port.hipify.rules.calls import call_at, calls
+from port.hipify.calls import call_at, calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

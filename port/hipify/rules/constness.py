@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from port.hipify import signature
+from port.hipify.calls import calls
 from port.hipify.lexer import IDENT
 from port.hipify.rewrite import Edit
-from port.hipify.rules.calls import calls
 from port.hipify.signature import Fit
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.hipify.rules.calls import calls
+from port.hipify.calls import calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from port.hipify.calls import call_at
 from port.hipify.lexer import IDENT
-from port.hipify.rules.calls import call_at
 from port.hipify.rules.integers import Integers
 from port.hipify.rules.members import declared
 from port.hipify.rules.tokens import word

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from port.hipify.calls import call_at
 from port.hipify.lexer import IDENT, NUMBER, STRING
 from port.hipify.rewrite import Edit
-from port.hipify.rules.calls import call_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.hipify.calls import enclosing_call
 from port.hipify.lexer import STRING
-from port.hipify.rules.calls import enclosing_call
 from port.hipify.rules.tokens import literal, of_kind, word
 
 if TYPE_CHECKING:

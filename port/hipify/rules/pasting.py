@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.hipify.calls import calls
 from port.hipify.lexer import IDENT, STRING
-from port.hipify.rules.calls import calls
 from port.hipify.rules.tokens import literal, word
 
 if TYPE_CHECKING:

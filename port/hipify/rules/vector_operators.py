@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from port.hipify.calls import call_at
 from port.hipify.lexer import IDENT
 from port.hipify.rewrite import Edit
-from port.hipify.rules.calls import call_at
 from port.hipify.vectors import VECTOR
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from port.hipify.calls import Call
     from port.hipify.context import Context
     from port.hipify.findings import Finding
-    from port.hipify.rules.calls import Call
     from port.hipify.unit import Unit
 
 RULES = {"vector-operator": "An operator on a vector type is one that HIP's type has, too"}

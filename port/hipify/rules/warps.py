@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from port.hipify.calls import call_at
 from port.hipify.lexer import IDENT, NUMBER
 from port.hipify.rewrite import Edit
-from port.hipify.rules.calls import call_at
 from port.hipify.rules.tokens import of_kind, word
 
 if TYPE_CHECKING:

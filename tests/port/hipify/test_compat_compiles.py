@@ -85,3 +85,12 @@ def test_a_wrapper_that_only_a_later_release_has_is_behind_its_test(release):
         "int main(void) { return 0; }\n"
     )
     assert errors_of(header + use, release, "c") == ""
+
+
+@pytest.mark.parametrize("arguments", ["0, at", "NULL, 0, at"])
+@pytest.mark.parametrize("language", ["c", "c++"])
+def test_a_context_is_created_with_and_without_parameters(language, arguments):
+    header = compat_header.render(["cuCtxCreate"], Mapping("6.4")).decode()
+    name = Mapping("6.4").lookup("cuCtxCreate").target
+    call = f"int go(hipCtx_t *made, hipDevice_t at) {{ return {name}(made, {arguments}); }}"
+    assert errors_of(header + call, "6.4", language, "-Wno-unused-function") == ""
