@@ -283,14 +283,6 @@ void bind_actors(nb::class_<PyEngine>& engine) {
            "Keep a page of a file up to date with what is being handled.")
       .def("main_worker",
            [](PyEngine& self) { return PyWorker{self.engine, &self.engine->main_worker()}; })
-      .def(
-          "loop_worker",
-          [](PyEngine& self) -> nb::object {
-            actor::Worker* worker = self.engine->loop_worker();
-            if (worker == nullptr) return nb::none();
-            return nb::cast(PyWorker{self.engine, worker});
-          },
-          nb::sig("def loop_worker(self) -> Worker | None"))
       .def("foreign_worker",
            [](PyEngine& self) { return PyWorker{self.engine, &self.engine->foreign_worker()}; },
            "For an event loop that is not the runtime's: see Worker.fileno().");

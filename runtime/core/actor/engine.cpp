@@ -137,11 +137,6 @@ Worker& Engine::main_worker() {
   return *main_;
 }
 
-Worker* Engine::loop_worker() {
-  const Lock lock(mutex_);
-  return loop_;
-}
-
 Worker& Engine::foreign_worker() {
   std::array<int, 2> ends{-1, -1};
   if (::pipe(ends.data()) != 0) throw std::system_error(errno, std::generic_category(), "pipe");
@@ -177,12 +172,21 @@ Worker& Engine::home_for(std::uint16_t flags) {
   };
   const bool main_free = main_ != nullptr && main_->actors == 0;
   if ((flags & k_loop) != 0) {
-    if (loop_ == nullptr) {
-      loop_ = main_free ? main_ : &add_worker();
-      loop_->is_loop = true;
-      if (loop_ != main_) started(*loop_);
+    if (main_free) {
+      main_->is_loop = true;
+      return *main_;
     }
-    return *loop_;
+    Worker* least = nullptr;
+    std::uint32_t loops = 0;
+    for (const auto& worker : workers_) {
+      if (!worker->is_loop) continue;
+      ++loops;
+      if (least == nullptr || worker->actors < least->actors) least = worker.get();
+    }
+    if (least != nullptr && (least->actors == 0 || loops >= limits_.loops)) return *least;
+    Worker& made = add_worker();
+    made.is_loop = true;
+    return started(made);
   }
   if (main_free && !main_->is_loop) return *main_;
   Worker* least = nullptr;

@@ -60,6 +60,7 @@ struct Message {
 struct Limits {
   std::size_t window = 16U << 20;  // bytes in flight per receiver
   std::uint32_t workers = 32;      // threads made for actors as they come
+  std::uint32_t loops = 32;        // of event loops, for actors that need one
   std::size_t segments = 256;      // of shared memory, for large messages; 0: none
   base::Duration heartbeat = std::chrono::milliseconds(500);
   int misses = 4;
@@ -185,7 +186,6 @@ class Engine {
 
   // Threads.
   [[nodiscard]] Worker& main_worker();
-  [[nodiscard]] Worker* loop_worker();
   [[nodiscard]] Worker& foreign_worker();
   // The next thing for `worker`, or how the wait for it ended.
   [[nodiscard]] std::optional<Work> next_ready(Worker& worker);
@@ -351,7 +351,6 @@ class Engine {
 
   std::deque<std::unique_ptr<Worker>> workers_;
   Worker* main_ = nullptr;
-  Worker* loop_ = nullptr;
 
   std::deque<Event> events_out_;
   std::condition_variable events_condition_;

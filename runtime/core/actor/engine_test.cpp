@@ -261,6 +261,53 @@ TEST_CASE("an actor that shares a worker stuck in another's endpoint moves to a 
   here.stop();
 }
 
+TEST_CASE("a failure of what an actor owns comes before the messages that wait for the actor") {
+  Engine here(1);
+  Worker& main = here.main_worker();
+  const auto targets = target(here, 1, 7);
+  create(here, *targets);
+  const auto send = [&](std::string_view endpoint, std::uint16_t flags) {
+    REQUIRE(
+        here.cast(*targets, {.endpoint = endpoint, .data = {}, .buffers = {}, .flags = flags}, 0, 0, 0)
+            .ok());
+  };
+  send("first", 0);
+  send("second", 0);
+  send("told", k_supervise);
+  send("told again", k_supervise);
+  send("third", 0);
+  std::vector<std::string> order;
+  while (order.size() < 6) {
+    Waited ended = Waited::kDone;
+    auto work = here.next(main, std::nullopt, ended);
+    REQUIRE(work.has_value());
+    order.push_back(work->request->endpoint);
+    here.finish(work->request);
+  }
+  CHECK(order == std::vector<std::string>{"", "told", "told again", "first", "second", "third"});
+  here.stop();
+}
+
+TEST_CASE("actors that need an event loop have one each, up to a number of loops") {
+  Engine here(1, {.loops = 2});
+  Worker& main = here.main_worker();
+  std::vector<Worker*> made;
+  const auto add = [&](std::uint64_t actor) {
+    const auto targets = target(here, 1, actor);
+    REQUIRE(
+        here.cast(*targets, {.data = {}, .buffers = {}, .flags = k_create | k_loop}, 0, 0, 0).ok());
+  };
+  for (const std::uint64_t actor : {7, 8, 9, 10}) add(actor);
+  const auto event = here.control();
+  REQUIRE(event->kind == Event::Kind::kWorker);
+  CHECK(event->worker != &main);
+  CHECK(main.is_loop);
+  CHECK(event->worker->is_loop);
+  CHECK(main.actors == 2);
+  CHECK(event->worker->actors == 2);
+  here.stop();
+}
+
 TEST_CASE("a subscription is handed to its worker when the answers are there") {
   Engine here(1);
   Worker& foreign = here.foreign_worker();

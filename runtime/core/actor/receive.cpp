@@ -171,7 +171,14 @@ void Engine::deliver(std::shared_ptr<Request> request) {
   }
   request->mailbox = &mailbox;
   const bool makes = (request->flags & k_create) != 0;
-  mailbox.queue.push(std::move(request));
+  if ((request->flags & k_supervise) != 0) {
+    // A failure is heard of before the messages that wait, whatever their number.
+    mailbox.queue.push_before(std::move(request), [](const auto& other) {
+      return (other->flags & (k_create | k_supervise)) == 0;
+    });
+  } else {
+    mailbox.queue.push(std::move(request));
+  }
   if (makes) {
     if (const auto early = early_.find(mailbox.actor); early != early_.end()) {
       for (auto& held : early->second.requests) {

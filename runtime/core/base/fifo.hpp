@@ -1,6 +1,7 @@
 // A queue that costs nothing while it is empty: a vector and the place of its front.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
@@ -29,6 +30,14 @@ class Fifo {
       front_ = 0;
     }
     return item;
+  }
+
+  // Adds an item in front of the first one that `behind` is true for; at the end where it is for none.
+  template <typename Predicate>
+  void push_before(T item, Predicate behind) {
+    const auto place =
+        std::find_if(items_.begin() + static_cast<std::ptrdiff_t>(front_), items_.end(), behind);
+    items_.insert(place, std::move(item));
   }
 
   // Removes the items that `drop` is true for; their order stays.

@@ -31,7 +31,8 @@ class Cell:
         instance: the object itself, None until its constructor is through and after its end.
         plain: functions of its endpoints that can be called without more ado, its class's own.
         methods: the other endpoints, bound.
-        loop: it lives on the event loop.
+        loop: it lives on an event loop.
+        home: that event loop.
         running: what runs on the event loop now, by request.
         ended: why it takes no more messages; None while it does.
         on_end: what to call once it has ended, last in first out.
@@ -44,6 +45,7 @@ class Cell:
         "creator",
         "ended",
         "extent",
+        "home",
         "instance",
         "loop",
         "mesh_id",
@@ -74,6 +76,7 @@ class Cell:
         self.creator: Line = creator
         self.instance: Any = None
         self.loop = needs_loop(cls)
+        self.home: object = None
         self.methods: dict[str, tuple[Method, Callable[..., Any]]] = _NOTHING
         self.plain: Mapping[str, Callable[..., Any]] = _NOTHING
         self.running: dict[Any, Any] = {} if self.loop else _NOTHING

@@ -125,8 +125,13 @@ def tell_any(request: Request, error: BaseException) -> None:
     request.reply(ERROR, data, buffers)
 
 
-def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None:
-    """Make an actor: its constructor runs here, before any of its endpoints."""
+def create(
+    slot: Slot | None, data: Any, buffers: Any, request: Request, home: object = None
+) -> None:
+    """Make an actor: its constructor runs here, before any of its endpoints.
+
+    `home` is the event loop of this thread, if it runs one.
+    """
     from monarch._actor.process import process  # noqa: PLC0415 - it is above this module
 
     actor = request.actor
@@ -137,6 +142,7 @@ def create(slot: Slot | None, data: Any, buffers: Any, request: Request) -> None
         _unmade(request, error, data, buffers)
         return
     cell = Cell(actor, cls, info, request.rank, request.extent)
+    cell.home = home
     cells[actor] = cell
     process().engine.set_state(actor, cell)
     look()

@@ -1,4 +1,4 @@
-"""The event loop of a process: where actors with async endpoints live.
+"""The event loops of a process: where actors with async endpoints live.
 
 The loop's selector waits in the engine, so that a message is handled by the thread that read it:
 an async endpoint's first step runs as soon as its message is there, before the loop turns.
@@ -238,7 +238,7 @@ class _Server:
         flags = request.flags
         try:
             if flags & lifecycle.CREATE:
-                lifecycle.create(self.slot, data, buffers, request)
+                lifecycle.create(self.slot, data, buffers, request, self.loop)
             elif cell is None or cell.instance is None:
                 lifecycle.refuse(cell, request)
             elif flags & lifecycle.STOP:
@@ -322,7 +322,7 @@ async def _awaited(outcome: Any) -> None:
 
 
 def run_loop(worker: Worker, message: tuple[Any, ...] | None = None) -> None:
-    """Run the event loop of this process until the engine stops; `message` is handled first."""
+    """Run an event loop in this thread until the engine stops; `message` is handled first."""
     loop = ActorLoop(worker)
     if message is not None:
         loop.call_soon(loop.serve, *message)

@@ -146,15 +146,17 @@ def _allow_blocking(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> Non
                 f"{future._title()}: .get() in an async endpoint would block every actor of its "
                 "event loop. Write `await` in its place, without .get()"
             )
-        _refuse_own_loop(future)
+        _refuse_own_loop(loop, future)
         return
     if "ipykernel" in _modules:
         return
     import warnings  # noqa: PLC0415 - only where there is something to say
 
     depth, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_ours(frame.f_code.co_filename):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_GETTING):
         depth, frame = depth + 1, frame.f_back
+    if frame.f_code.co_filename.startswith(_OURS):
+        return  # a function of ours that blocks, as job.kill(): nothing else can be written there
     warnings.warn(
         f"{future._title()}: .get() blocks the running event loop until the answer is there. "
         "Write `await` in its place, without .get()",
@@ -163,14 +165,14 @@ def _allow_blocking(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> Non
     )
 
 
-def _refuse_own_loop(future: Future[Any]) -> None:
+def _refuse_own_loop(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> None:
     """A plain endpoint on the event loop may wait, but not for an actor of the same loop."""
     from monarch._actor.cell import cells  # noqa: PLC0415 - it is above this module
     from monarch._actor.process import process  # noqa: PLC0415
 
     for proc, actor in future._receivers():
         cell = cells.get(actor)
-        if proc == process().id and cell is not None and cell.loop:
+        if proc == process().id and cell is not None and cell.home is loop:
             raise RuntimeError(
                 f"{future._title()}: .get() would wait for ever: actor {cell.name!r} lives on the "
                 "event loop that it would block. Make the endpoint that waits `async`, and write "
@@ -178,8 +180,5 @@ def _refuse_own_loop(future: Future[Any]) -> None:
             )
 
 
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_OURS)
-
-
 _OURS = __file__.rpartition("_actor")[0]
+_GETTING = tuple(f"{_OURS}_actor/{name}.py" for name in ("waiting", "future", "calls"))

@@ -287,13 +287,18 @@ class Mixed(Actor):
         return self.other.value.call_one(what).get(timeout=20)
 
     @endpoint
-    async def nothing(self) -> None:
-        """Makes it an actor of the event loop."""
+    def blocks_for(self, other, what: object) -> object:
+        return other.value.call_one(what).get(timeout=20)
+
+    @endpoint
+    async def value(self, what: object) -> object:
+        return what
 
 
 def test_a_plain_endpoint_of_an_event_loop_waits_for_others_but_not_for_its_own_loop(child):
     elsewhere = spawn(Mixed, spawn(Gate), procs=[child])
     assert elsewhere.blocks.call_one(3).get(timeout=20) == 3
-    beside = spawn(Mixed, spawn(Gate, procs=[child], name="gate"), procs=[child])
-    with pytest.raises(ActorError, match=r"actor 'gate' lives on the event loop that it would"):
-        beside.blocks.call_one(3).get(timeout=20)
+    beside = spawn(Mixed, spawn(Gate, procs=[child]), procs=[child], name="beside")
+    assert beside.blocks.call_one(3).get(timeout=20) == 3
+    with pytest.raises(ActorError, match=r"actor 'beside' lives on the event loop that it would"):
+        beside.blocks_for.call_one(beside, 3).get(timeout=20)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import socket
+import threading
 
 import pytest
 
@@ -139,6 +140,42 @@ def test_what_runs_when_an_actor_stops_is_cancelled_before_its_cleanup():
     for future in futures:
         with pytest.raises(SupervisionError):
             future.get(timeout=20)
+
+
+OPENED: dict[str, threading.Event] = {}
+
+
+class Blocking(Actor):
+    """Blocks its own event loop, from its constructor on if it is told to."""
+
+    def __init__(self, waits_for: str = "") -> None:
+        if waits_for:
+            assert OPENED.setdefault(waits_for, threading.Event()).wait(20)
+
+    @endpoint
+    async def wait_for(self, name: str) -> int:
+        assert OPENED.setdefault(name, threading.Event()).wait(20)
+        return threading.get_ident()
+
+    @endpoint
+    async def open(self, name: str) -> int:
+        OPENED.setdefault(name, threading.Event()).set()
+        return threading.get_ident()
+
+
+def test_an_actor_that_blocks_its_loop_holds_up_no_other(procs):
+    waiting = spawn(Blocking, procs=procs)
+    held = waiting.wait_for.call_one("call")
+    opening = spawn(Blocking, procs=procs)
+    assert opening.open.call_one("call").get(timeout=10) != held.get(timeout=10)
+    begun = spawn(Blocking, "constructor", procs=procs).open.call_one("never read")
+    assert opening.open.call_one("constructor").get(timeout=10) != begun.get(timeout=10)
+
+
+def test_many_actors_share_a_number_of_loops(procs):
+    actors = [spawn(Blocking, procs=procs) for _ in range(100)]
+    futures = [actor.open.call_one("shared") for actor in actors]
+    assert 1 < len({future.get(timeout=20) for future in futures}) <= 32
 
 
 def test_each_task_has_a_context_of_its_own(procs):

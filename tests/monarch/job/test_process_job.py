@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -65,6 +66,17 @@ def test_killing_the_job_ends_workers_and_all_they_started(job, failures):
     assert gone([*pids, *below], 20)
     assert not made.active
     assert failures.empty()
+
+
+def test_a_job_is_ended_in_an_event_loop_without_being_told_to_await(job, recwarn):
+    async def use() -> None:
+        made = job({"hosts": 1})
+        who = made.state(cached_path=None).hosts.spawn_procs().spawn("who", Who)
+        await who.pid.call_one()
+        made.kill()
+
+    asyncio.run(use())
+    assert [str(warning.message) for warning in recwarn] == []
 
 
 def test_workers_get_the_variables_of_the_job(job):
