@@ -105,7 +105,7 @@ class RankError(MonarchError, IndexError, ValueError):
     """A rank or an index outside of an extent, a shape or the values by rank."""
 
 
-class LinkError(MonarchError, ConnectionError):
+class LinkError(MonarchError, ConnectionError, RuntimeError):
     """A link to another process that could not be made.
 
     `code` is one of malformed, version, secret, channel, identity, role, duplicate, full, user,

@@ -129,11 +129,16 @@ def concurrent_endpoint(
     stops is cancelled, and awaited before `__cleanup__`.
 
     Raises:
-        TypeError: what is decorated is no `async` method.
+        ValueError: what is decorated is no `async` method, or is an endpoint already.
 
     """
 
     def mark(function: Any) -> Any:
+        if method_of(function) is not None:
+            raise ValueError(
+                f"@concurrent_endpoint does not wrap @endpoint: {_title(function)} is an endpoint "
+                "already; leave one of the two decorators"
+            )
         found = _mark(
             function,
             "concurrent_endpoint",
@@ -143,9 +148,9 @@ def concurrent_endpoint(
             instrument=instrument,
         )
         if not getattr(found, MARK).asynchronous:
-            raise TypeError(
-                f"@concurrent_endpoint is for async methods, and {_title(function)} is none: "
-                "write `async def`, or use @endpoint"
+            raise ValueError(
+                "@concurrent_endpoint can only wrap async endpoints, and "
+                f"{_title(function)} is none: write `async def`, or use @endpoint"
             )
         return found
 

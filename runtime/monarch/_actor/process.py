@@ -243,7 +243,9 @@ def start_proc(proc: int, parent: int, fd: int | None) -> Process:
 
 
 def shutdown_context(host_timeout: float | None = None) -> Future[None]:
-    """End what this process has of the runtime, its meshes included. Repeatable; also at exit.
+    """End what this program has of the runtime, its meshes included. Repeatable; also at exit.
+
+    In a process that another one started, as in an endpoint, it does nothing.
 
     Args:
         host_timeout: for how many seconds the processes that it started may end by themselves
@@ -256,7 +258,7 @@ def shutdown_context(host_timeout: float | None = None) -> Future[None]:
     patience = None if host_timeout is None else seconds(host_timeout)
     if host_timeout is not None and patience is None:
         raise ValueError(f"host_timeout is a finite number of seconds, not {host_timeout!r}")
-    if _process is not None:
+    if _process is not None and _process.parent is None:
         _process.patience = patience
         _process.shutdown()
     return Done(None)

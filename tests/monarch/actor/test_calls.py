@@ -171,10 +171,19 @@ def test_a_reserved_endpoint_name_is_refused_when_the_class_is_defined(name):
 
 
 def test_a_concurrent_endpoint_has_to_be_async():
-    with pytest.raises(TypeError, match="async def"):
+    with pytest.raises(ValueError, match=r"plain is none: write `async def`"):
 
         @concurrent_endpoint
         def plain(self) -> None:
+            """Nothing."""
+
+
+def test_a_concurrent_endpoint_is_no_endpoint_of_the_other_kind_before():
+    with pytest.raises(ValueError, match=r"twice is an endpoint already; leave one"):
+
+        @concurrent_endpoint
+        @endpoint
+        async def twice(self) -> None:
             """Nothing."""
 
 

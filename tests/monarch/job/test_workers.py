@@ -226,7 +226,7 @@ def test_a_worker_that_never_comes_is_named(address):
     ):
         hosts.spawn_procs()
     assert hosts.stop().get(30) is None
-    with pytest.raises(LinkError, match="trainers 0"):
+    with pytest.raises(RuntimeError, match="trainers 0"):
         hosts.shutdown().get(30)
 
 

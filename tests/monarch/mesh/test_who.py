@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from monarch import config
-from monarch.actor import Actor, context, current_actor_name, endpoint, this_proc
+from monarch.actor import Actor, context, current_actor_name, endpoint, shutdown_context, this_proc
 
 T = 60
 LINE = "<root>.<tests.monarch.mesh.test_who.Person people{'n': 1/2}>"
@@ -54,6 +54,11 @@ class Person(Actor):
             self.logger.removeHandler(handler)
         return text.getvalue().split("\n")
 
+    @endpoint
+    def shut_down(self) -> bool:
+        shutdown_context(host_timeout=1.0).get(timeout=T)
+        return True
+
 
 class Later(Person):
     @endpoint
@@ -64,6 +69,12 @@ class Later(Person):
         logging.getLogger("of a library").error("soon")
         logging.getLogger("of a library").removeHandler(handler)
         return text.getvalue().split("\n")
+
+
+def test_shutting_down_is_for_the_program_and_not_for_its_actors(spawn):
+    people = spawn(n=2).spawn("people", Person)
+    assert people.slice(n=1).shut_down.call_one().get(timeout=T)
+    assert len(people.ids.call().get(timeout=T)) == 2
 
 
 ROOT = ("<root>", "root", None, {})
