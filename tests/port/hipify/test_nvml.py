@@ -16,7 +16,7 @@ int watch(unsigned int number) {
   nvmlPciInfo_t pci;
   char uuid[NVML_DEVICE_UUID_BUFFER_SIZE];
   nvmlMemory_v2_t memory;
-  memory.version = nvmlMemory_v2;
+  if ((memory.version = nvmlMemory_v2) == 0) return 4;
   nvmlReturn_t status = nvmlInit_v2();
   if (status != NVML_SUCCESS) return nvmlErrorString(status)[0];
   status = nvmlDeviceGetHandleByIndex(number, &device);
