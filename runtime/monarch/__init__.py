@@ -14,10 +14,40 @@ if TYPE_CHECKING:
     from typing import Any
 
     from monarch import errors, gpu
+    from monarch._shape import Extent, NDSlice, Shape
+    from monarch.config import (
+        clear_runtime_config,
+        configure,
+        configured,
+        get_global_config,
+        get_runtime_config,
+    )
 
-__all__ = ["build_info", "errors", "gpu"]
+__all__ = [
+    "Extent",
+    "NDSlice",
+    "Shape",
+    "build_info",
+    "clear_runtime_config",
+    "configure",
+    "configured",
+    "errors",
+    "get_global_config",
+    "get_runtime_config",
+    "gpu",
+]
 
 _SUBMODULES = ("errors", "gpu")
+_ELSEWHERE = {
+    "Extent": "_shape",
+    "NDSlice": "_shape",
+    "Shape": "_shape",
+    "clear_runtime_config": "config",
+    "configure": "config",
+    "configured": "config",
+    "get_global_config": "config",
+    "get_runtime_config": "config",
+}
 
 
 def build_info() -> dict[str, Any]:
@@ -54,6 +84,10 @@ def __getattr__(name: str) -> Any:
         import importlib  # noqa: PLC0415 - only what is used is imported
 
         return importlib.import_module(f"monarch.{name}")
+    if name in _ELSEWHERE:
+        import importlib  # noqa: PLC0415 - as above
+
+        return getattr(importlib.import_module(f"monarch.{_ELSEWHERE[name]}"), name)
     if name == "__version__":
         return build_info()["version"]
     raise AttributeError(f"module 'monarch' has no attribute {name!r}")

@@ -8,6 +8,10 @@ import pytest
 
 # What `torchmonarch` 0.7.0 exports, less what docs/runtime/differences.md says is absent.
 NAMES = {
+    "monarch": (
+        "Extent NDSlice Shape clear_runtime_config configure configured get_global_config "
+        "get_runtime_config"
+    ),
     "monarch.actor": (
         "Accumulator Actor ActorError Channel ChannelTransport Context Endpoint Extent Future "
         "HostMesh MeshFailure Point Port PortReceiver ProcMesh ValueMesh as_endpoint attach "
@@ -25,6 +29,7 @@ NAMES = {
         "job_load job_loads load_current_job set_current_job SlurmJob"
     ),
     "monarch.tools.config.workspace": "Workspace",
+    "monarch.tools.network": "AddrType get_ipaddr get_sockaddr",
     "monarch.job.kubernetes": "ImageSpec KubeConfig KubernetesJob",
     "monarch.spmd": "SPMDActor setup_torch_elastic_env setup_torch_elastic_env_async",
 }

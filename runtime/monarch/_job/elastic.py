@@ -6,18 +6,15 @@ import os
 import socket
 import sys
 from math import prod
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from monarch._actor.actor import Actor
 from monarch._actor.context import current_rank
 from monarch._actor.decorators import endpoint
+from monarch._job.network import AddrType, get_ipaddr
 
 if TYPE_CHECKING:
     from monarch._mesh.proc_mesh import ProcMesh
-
-    Family = Literal["ipv4", "ipv6"]
-
-_FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 
 
 class SPMDActor(Actor):
@@ -55,18 +52,18 @@ class SPMDActor(Actor):
         os.environ.update({name: str(value) for name, value in values.items()})
 
     @endpoint
-    def get_host_port(self, use_ipaddr: Family | None = None) -> tuple[str, int]:
+    def get_host_port(self, use_ipaddr: AddrType | None = None) -> tuple[str, int]:
         """A name of this host, or an address of it, and a TCP port that is free now.
 
         Raises:
-            ValueError: `use_ipaddr` is neither "ipv4" nor "ipv6".
-            OSError: the host has no address of that family.
+            ValueError: `use_ipaddr` is no `AddrType`.
+            RuntimeError: the host has no address of that type.
 
         """
         with socket.socket() as sock:
             sock.bind(("localhost", 0))
             port: int = sock.getsockname()[1]
-        return _name_of_host(use_ipaddr), port
+        return _name_of_host(port, use_ipaddr), port
 
     @endpoint
     def setup_env(self, master_addr: str, master_port: int) -> None:
@@ -126,7 +123,7 @@ def setup_torch_elastic_env(
     proc_mesh: ProcMesh,
     master_addr: str | None = None,
     master_port: int | None = None,
-    use_ipaddr: Family | None = None,
+    use_ipaddr: AddrType | None = None,
 ) -> None:
     """Set the variables of `torch.distributed` in every process of a mesh.
 
@@ -137,7 +134,7 @@ def setup_torch_elastic_env(
         proc_mesh: the processes.
         master_addr: where rank 0 listens; its host's name by default.
         master_port: a TCP port there; a free one by default.
-        use_ipaddr: "ipv4" or "ipv6" for an address in place of the name.
+        use_ipaddr: the type of the address that is given in place of the name; None for the name.
 
     """
     actors = proc_mesh.spawn("spmd", SPMDActor)
@@ -151,7 +148,7 @@ async def setup_torch_elastic_env_async(
     proc_mesh: ProcMesh,
     master_addr: str | None = None,
     master_port: int | None = None,
-    use_ipaddr: Family | None = None,
+    use_ipaddr: AddrType | None = None,
 ) -> None:
     """As `setup_torch_elastic_env`, in a coroutine."""
     actors = proc_mesh.spawn("spmd", SPMDActor)
@@ -166,15 +163,12 @@ def _first(actors: Any) -> Any:
     return actors.slice(**dict.fromkeys(actors.extent.labels, 0))
 
 
-def _name_of_host(use_ipaddr: Family | None) -> str:
+def _name_of_host(port: int, use_ipaddr: AddrType | None) -> str:
     name = socket.gethostname()
-    if use_ipaddr is None:
-        try:
-            socket.getaddrinfo(name, None)
-        except OSError:
-            return "localhost"  # a name that nobody can look up leaves this host's own
-        return name
-    if use_ipaddr not in _FAMILIES:
-        raise ValueError(f'use_ipaddr is "ipv4", "ipv6" or None, not {use_ipaddr!r}')
-    found = socket.getaddrinfo(name, None, _FAMILIES[use_ipaddr], socket.SOCK_STREAM)
-    return str(found[0][4][0])
+    if use_ipaddr is not None:
+        return get_ipaddr(name, port, use_ipaddr)
+    try:
+        socket.getaddrinfo(name, None)
+    except OSError:
+        return "localhost"  # a name that nobody can look up leaves this host's own
+    return name

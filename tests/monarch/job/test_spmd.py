@@ -12,6 +12,7 @@ from monarch.actor import Actor, ActorError, endpoint, this_host
 from monarch.errors import JobError
 from monarch.job.spmd import serve
 from monarch.spmd import SPMDActor, setup_torch_elastic_env, setup_torch_elastic_env_async
+from monarch.tools.network import AddrType
 
 _NAMES = (
     "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK", "GROUP_WORLD_SIZE",
@@ -44,7 +45,7 @@ def test_each_rank_finds_its_place(procs):
 
 
 def test_rank_0_gives_the_meeting_point_where_none_is_given(procs):
-    asyncio.run(setup_torch_elastic_env_async(procs, use_ipaddr="ipv4"))
+    asyncio.run(setup_torch_elastic_env_async(procs, use_ipaddr=AddrType.IPv4))
     variables = procs.spawn("variables", Variables)
     ((address, port),) = {
         tuple(found) for found in variables.get.call("MASTER_ADDR", "MASTER_PORT").get(60).values()
