@@ -3,6 +3,8 @@
 # ruff: noqa: SLF001 - futures and meshes
 from __future__ import annotations
 
+from _thread import allocate_lock
+
 from monarch._actor.cell import cells
 from monarch._actor.current import sender
 from monarch._actor.future import PENDING, Future, Pending, settling
@@ -12,7 +14,7 @@ from monarch._actor.process import at_start, process
 from monarch._actor.replies import ERROR, OK
 from monarch._mesh.here import this_proc
 from monarch._mesh.proc_mesh import check_class
-from monarch.errors import SupervisionError
+from monarch.errors import ActorError, SupervisionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,9 +27,17 @@ if TYPE_CHECKING:
 
     T = TypeVar("T", bound=Actor)
 
-__all__ = ["get_or_spawn_controller"]
+__all__ = ["get_or_spawn_controller", "is_controller"]
 
 _controllers: dict[str, ActorMesh[Any]] = {}
+_actors: set[int] = set()
+_spawning = allocate_lock()
+
+
+def is_controller(actor: int) -> bool:
+    """Whether an actor of this process is a controller, of whose failure those learn who ask."""
+    with _spawning:
+        return actor in _actors
 
 
 def get_or_spawn_controller(
@@ -38,8 +48,8 @@ def get_or_spawn_controller(
 ) -> Future[T]:
     """The one actor of this name in the program's own process, spawned by the first who asks.
 
-    All processes of one program get the same actor. It belongs to the program: it lives until the
-    program ends, and a failure of it is told there.
+    All processes of one program get the same actor. It lives until the program ends. Its failure is
+    nobody's to handle: calls to it fail from then on, and so does asking for it.
 
     Args:
         name: its name.
@@ -48,8 +58,9 @@ def get_or_spawn_controller(
         kwargs: keyword arguments of its constructor, as `args`.
 
     Returns:
-        A future of the actor, done once its constructor is through. It raises `ValueError` where
-        the actor has failed, or is of another class than the one asked for.
+        A future of the actor, done once its constructor is through. It raises `ActorError` with a
+        `ValueError` where the actor has failed, `ValueError` where it is of another class than the
+        one asked for.
 
     Raises:
         TypeError: `Class` is no actor class, or the arguments do not fit its constructor or cannot
@@ -90,9 +101,10 @@ class _Controller(Future[R]):
             try:
                 value = self._inner.get()
             except SupervisionError as error:
-                failed = ValueError(f"controller {self._name!r} has failed: {error}")
+                text = f"controller {self._name!r} has failed: {error}"
+                failed = ValueError(text)
                 failed.__cause__ = error
-                self._fail(failed)
+                self._fail(ActorError(failed, text))
             except Exception as error:  # noqa: BLE001 - the outcome is an error, whichever
                 self._fail(error)
             else:
@@ -138,7 +150,9 @@ def _serve(here: Process, reply: tuple[int, int], asked: tuple[str, bytes, str])
         mesh = _controllers.get(name)
         if mesh is None:
             cls, args, kwargs = loads(packed)
-            spawned: Any = this_proc().spawn(name, cls, *args, **kwargs)
+            with _spawning:
+                spawned: Any = this_proc().spawn(name, cls, *args, **kwargs)
+                _actors.add(spawned._actor)
             mesh = _controllers.setdefault(name, spawned)
         answer = pack(_of_class(mesh, wanted))
     except Exception as error:  # noqa: BLE001 - who asked gets it

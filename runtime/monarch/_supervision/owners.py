@@ -54,8 +54,11 @@ class Owners:
 
     def failed(self, cell: Cell, endpoint: str, error: BaseException, kind: str) -> bytes:
         """An actor of this process failed: its owner is told; gives the reply to its callers."""
+        from monarch._mesh.controller import is_controller  # noqa: PLC0415 - only on the way out
+
         failure = failed_actor(cell, endpoint, error, kind, self._process.id)
-        self.tell(cell.owner, failure)
+        if not is_controller(cell.actor):
+            self.tell(cell.owner, failure)
         return pack(failure)
 
     def tell(self, owner: tuple[int, int], failure: MeshFailure) -> None:

@@ -7,7 +7,7 @@ import os
 
 import pytest
 
-from monarch.actor import get_or_spawn_controller
+from monarch.actor import ActorError, get_or_spawn_controller, this_proc
 from tests.monarch.mesh.actors import Asker, Counter, Named
 
 T = 60
@@ -31,12 +31,16 @@ def test_a_controller_of_another_class_is_refused():
         get_or_spawn_controller("typed", Counter).get(timeout=T)
 
 
-def test_a_failed_controller_is_told_to_all_who_ask(failures):
+def test_a_failed_controller_is_told_to_all_who_ask_and_to_nobody_else(failures):
     for _ in range(2):
-        with pytest.raises(ValueError, match=r"controller 'broken' has failed: .*bad label"):
+        with pytest.raises(
+            ActorError, match=r"controller 'broken' has failed: .*bad label"
+        ) as caught:
             get_or_spawn_controller("broken", Named, "bad").get(timeout=T)
+        assert isinstance(caught.value.exception, ValueError)
+    this_proc().spawn("other", Named, "bad")
     failures.wait(1)
-    assert failures[0].mesh_name == "broken"
+    assert [failure.mesh_name for failure in failures] == ["other"]
 
 
 def test_a_controller_that_cannot_be_made_is_refused_where_it_is_asked_for():
