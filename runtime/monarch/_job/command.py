@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING, Any
 from monarch._actor.actor import Actor
 from monarch._actor.context import current_rank
 from monarch._actor.decorators import endpoint
+from monarch._actor.future import Pending
 from monarch._actor.ports import Channel
+from monarch._actor.process import process
+from monarch._actor.replies import OK
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from monarch._actor.future import Future
     from monarch._actor.ports import Port
     from monarch._mesh.host_mesh import HostMesh
 
@@ -81,8 +85,10 @@ def exec_command(
     rank: int | None = None,
     point: Mapping[str, int] | None = None,
     per_host: Mapping[str, int] | None = None,
-) -> int:
+) -> Future[int]:
     """Run a command on hosts, and print what it prints as it comes.
+
+    It starts at once and runs to its end, whether or not that is waited for.
 
     A command that begins with `-m` or a name in `.py` is run by the hosts' own Python. Each finds
     its place in `MONARCH_RANK_HOSTS`, `MONARCH_SIZE_HOSTS` and so on for each dimension.
@@ -99,7 +105,7 @@ def exec_command(
         per_host: sizes of dimensions within a host; one process a host without it.
 
     Returns:
-        The highest status of all, 0 when all succeeded.
+        A future of the highest status of all, 0 when all succeeded.
 
     Raises:
         ValueError: the command is empty, or both `rank` and `point` are given.
@@ -112,12 +118,21 @@ def exec_command(
         raise ValueError("exec_command: give rank or point, not both")
     if command[0] == "-m" or command[0].endswith(".py"):
         command = [sys.executable, *command]
-    places = dict(point or {})
+    given = command, dict(env or {}), (workdir, str(Path.cwd())), output_dir
+    places, sizes = dict(point or {}), dict(per_host or {})
+    return _in_background(lambda: _run(host_mesh, given, rank, places, sizes), command[0])
+
+
+def _run(
+    host_mesh: HostMesh,
+    given: tuple[list[str], dict[str, str], tuple[str | None, str], str | None],
+    rank: int | None,
+    places: dict[str, int],
+    sizes: dict[str, int],
+) -> int:
     hosts: Any = host_mesh
     outer = {label: places.pop(label) for label in list(places) if label in hosts.extent}
-    procs: Any = (hosts.slice(**outer) if outer else hosts).spawn_procs(
-        per_host=dict(per_host or {})
-    )
+    procs: Any = (hosts.slice(**outer) if outer else hosts).spawn_procs(per_host=sizes)
     try:
         chosen = procs.slice(**places) if places else procs
         if rank is not None:
@@ -125,19 +140,39 @@ def exec_command(
         actors: Any = chosen.spawn("command", CommandActor)
         channel: Any = Channel.open()
         port, receiver = channel
-        ended = actors.run.call(
-            command,
-            dict(env or {}),
-            (workdir, str(Path.cwd())),
-            output_dir,
-            port,
-        )
-        running = len(chosen) if output_dir is None else 0
+        ended = actors.run.call(*given, port)
+        running = len(chosen) if given[3] is None else 0
         while running:
             running -= _print(receiver.recv().get())
         return max(int(status) for _, status in ended.get())
     finally:
         procs.stop().get(timeout=_STOP_SECONDS)
+
+
+def _in_background(work: Callable[[], int], what: str) -> Future[int]:
+    """A future of what `work` gives or raises in a thread; the interpreter does not end before."""
+    import contextvars  # noqa: PLC0415 - only to run one
+    import threading  # noqa: PLC0415 - only to run one
+
+    here = process()
+    inbox = here.engine.open_inbox(True)
+    results: list[int] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as error:  # noqa: BLE001 - who waits gets it
+            errors.append(error)
+        here.engine.post(here.id, inbox.id, 0, OK, b"", None)
+
+    def settle(_inbox: object) -> int:
+        if errors:
+            raise errors[0]
+        return results[0]
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="command").start()
+    return Pending(inbox, 1, settle, f"command {what!r}")
 
 
 def _print(line: tuple[str, bytes]) -> bool:
