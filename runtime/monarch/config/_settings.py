@@ -81,7 +81,7 @@ SETTINGS: dict[str, tuple[str, Any, bool, str]] = {
     "small_write_threshold": ("integer", 256, False, "writes up to this size are copied"),
     "channel_net_rx_buffer_full_check_interval": ("duration", "5s", False, "receive buffer"),
     "channel_tcp_congestion": ("text", "", False, "TCP congestion control"),
-    "enable_dest_actor_reordering_buffer": ("switch", False, False, "order is always kept here"),
+    "enable_dest_actor_reordering_buffer": ("switch", True, False, "order is always kept here"),
     "actor_queue_dispatch": ("switch", True, False, "actors always have a queue here"),
     "mesh_bootstrap_enable_pdeathsig": ("switch", True, False, "procs always end with the parent"),
     "mesh_terminate_concurrency": ("integer", 16, False, "procs stopped at a time"),
