@@ -69,9 +69,15 @@ class CommandActor(Actor):
                         command, stdout=out, stderr=err, check=False, **options
                     ).returncode
                 )
-        with subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-        ) as program:
+        try:
+            program = subprocess.Popen(
+                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+            )
+        except OSError:
+            if lines is not None:
+                lines.send(("", b""))  # nothing will come
+            raise
+        with program:
             _pass_on(program, lines)
             return _status(program.wait())
 
