@@ -321,16 +321,9 @@ inline bool Link::take(Bytes input, const std::function<bool(wire::Frame&)>& han
 }
 
 bool Link::receive(const std::function<bool(wire::Frame&)>& handle) {
-  const bool open = receive_some(handle);
-  if (open && tls_ != nullptr) tls_->set_read_ahead(true);
-  return open;
-}
-
-bool Link::receive_some(const std::function<bool(wire::Frame&)>& handle) {
   std::vector<std::byte>& buffer = input_buffer();
   // What TLS holds already makes no socket readable: it is read to its end.
   for (int reads = 0; reads < kReads || pending(); ++reads) {
-    if (reads == kReads) tls_->set_read_ahead(false);
     const ssize_t count = read_some(buffer);
     if (count == 0) {
       const bool whole = session_ ? !session_->in_a_frame() : decoder_.pending() == 0;

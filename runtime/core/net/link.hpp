@@ -104,7 +104,6 @@ class Link {
   void open(int fd, std::unique_ptr<TlsStream> tls);
   void close_socket();
   [[nodiscard]] bool take(base::Bytes input, const std::function<bool(wire::Frame&)>& handle);
-  [[nodiscard]] bool receive_some(const std::function<bool(wire::Frame&)>& handle);
   [[nodiscard]] ::ssize_t read_some(std::span<std::byte> buffer);
   void keep(std::span<const base::Bytes> pieces);
 

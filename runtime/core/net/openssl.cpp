@@ -71,7 +71,6 @@ base::Result<Library> load() {
   MONARCH_SSL(SSL_read);
   MONARCH_SSL(SSL_write);
   MONARCH_SSL(SSL_has_pending);
-  MONARCH_SSL(SSL_set_read_ahead);
   MONARCH_SSL(SSL_get_error);
   MONARCH_SSL(SSL_get_verify_result);
   MONARCH_SSL(SSL_export_keying_material);

@@ -78,7 +78,6 @@ struct Library {
   int (*SSL_read)(SSL*, void*, int);
   int (*SSL_write)(SSL*, const void*, int);
   int (*SSL_has_pending)(const SSL*);
-  void (*SSL_set_read_ahead)(SSL*, int);
   int (*SSL_get_error)(const SSL*, int);
   long (*SSL_get_verify_result)(const SSL*);
   int (*SSL_export_keying_material)(SSL*, unsigned char*, std::size_t, const char*, std::size_t,

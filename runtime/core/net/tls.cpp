@@ -7,7 +7,6 @@
 #include <array>
 #include <cerrno>
 #include <string_view>
-#include <utility>
 
 #include "net/certificate.hpp"
 #include "net/openssl.hpp"
@@ -187,12 +186,6 @@ void TlsStream::begin_step() {
 }
 
 bool TlsStream::pending() const { return ssl().SSL_has_pending(stream_of(stream_)) == 1; }
-
-void TlsStream::set_read_ahead(bool on) {
-  if (std::exchange(read_ahead_, on) != on) {
-    ssl().SSL_set_read_ahead(stream_of(stream_), on ? 1 : 0);
-  }
-}
 
 base::Result<std::string> TlsStream::binding() {
   std::array<unsigned char, 32> secret{};

@@ -64,9 +64,6 @@ class TlsStream {
   [[nodiscard]] ::ssize_t write(base::Bytes data);
   // Whether read() may have more without the socket being readable.
   [[nodiscard]] bool pending() const;
-  // Without it read() takes no more from the socket than the record that it is in, so that what is
-  // pending has an end while the peer goes on writing.
-  void set_read_ahead(bool on);
   [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
   // 32 bytes that both ends of this connection have, and nobody in the middle can have.
@@ -80,7 +77,6 @@ class TlsStream {
 
   std::shared_ptr<TlsContext> context_;
   void* stream_;
-  bool read_ahead_ = true;
   std::string why_;
 };
 

@@ -160,28 +160,5 @@ TEST_CASE("what others left in OpenSSL's errors of this thread is no failure of 
   CHECK(errno == EAGAIN);
 }
 
-TEST_CASE("a peer that never stops writing leaves a turn to the others") {
-  Ends ends;
-  Pair pair = shake(ends, context('a', '1'), context('a', '2'));
-  Link one(std::exchange(ends.fds[0], -1), std::move(pair.dialer));
-  Link other(std::exchange(ends.fds[1], -1), std::move(pair.listener));
-  const std::string text(20'000, 'x');
-  const base::Bytes part = bytes_of(text);
-  const auto write = [&] {
-    if (one.unsent() < 4 * text.size()) REQUIRE(one.send(wire::Kind::kControl, {&part, 1}, {}).ok());
-    REQUIRE(one.flush());
-  };
-  constexpr int kMost = 1000;
-  for (int round = 0; round < 10; ++round) {
-    write();
-    int seen = 0;
-    REQUIRE(other.receive([&](wire::Frame&) {
-      write();
-      return ++seen < kMost;
-    }));
-    CHECK(seen < kMost);
-  }
-}
-
 }  // namespace
 }  // namespace monarch::net
