@@ -395,6 +395,7 @@ void bind_engine(nb::module_& module) {
   constant("CREATE", actor::k_create);
   constant("STOP", actor::k_stop);
   constant("SUPERVISE", actor::k_supervise);
+  constant("BESIDE", actor::k_beside);
   constant("LOOP", actor::k_loop);
   constant("EXPLICIT", actor::k_explicit);
 }

@@ -224,6 +224,11 @@ Token Engine::close_actor(std::uint64_t actor, std::uint8_t status, std::string 
   if (mailbox.home != nullptr) {
     --mailbox.home->actors;
     mailbox.home->ready.remove_if([&](Mailbox* other) { return other == &mailbox; });
+    mailbox.home->beside.remove_if([&](const auto& waits) {
+      if (waits->mailbox != &mailbox) return false;
+      refuse(*waits, status, bytes);
+      return true;
+    });
     mailbox.ready = false;
   }
   flush_all();

@@ -233,6 +233,37 @@ TEST_CASE("an actor that was closed while it handles a request finishes that, an
   here.finish(again->request);
 }
 
+TEST_CASE("what is to be handled beside does not wait for an actor of a loop, nor hold it up") {
+  Engine here(1);
+  const auto targets = target(here, 1, 7);
+  Worker& loop = here.main_worker();
+  create(here, *targets, k_loop);
+  Waited ended = Waited::kDone;
+  here.finish(here.next(loop, std::nullopt, ended)->request);
+  const auto send = [&](const char* name, std::uint16_t flags) {
+    REQUIRE(here.cast(*targets, {.endpoint = name, .data = {}, .buffers = {}, .flags = flags}, 0, 0, 0)
+                .ok());
+  };
+  send("waits", 0);
+  auto waits = here.next(loop, std::nullopt, ended)->request;
+  send("later", 0);
+  send("beside", k_beside);
+  auto beside = here.next(loop, std::nullopt, ended)->request;
+  CHECK(beside->endpoint == "beside");
+  CHECK(!here.next_ready(loop));  // "later" waits for "waits"
+  here.finish(waits);
+  auto later = here.next(loop, std::nullopt, ended)->request;
+  CHECK(later->endpoint == "later");
+  here.finish(beside);
+  send("last", 0);
+  CHECK(!here.next_ready(loop));  // which "beside" does not let in
+  here.finish(later);
+  CHECK(here.next(loop, std::nullopt, ended)->request->endpoint == "last");
+  send("too late", k_beside);
+  here.close_actor(7, static_cast<std::uint8_t>(Status::kFailed), "closed");
+  CHECK(!here.next_ready(loop));
+}
+
 TEST_CASE("an actor that shares a worker stuck in another's endpoint moves to a new one") {
   Engine here(1, {.workers = 1});
   Worker& main = here.main_worker();

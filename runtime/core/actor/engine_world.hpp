@@ -39,8 +39,9 @@ inline std::shared_ptr<const Targets> target(Engine& engine, std::uint64_t proc,
   return engine.targets(std::array{proc}, std::array{actor});
 }
 
-inline void create(Engine& from, const Targets& targets) {
-  REQUIRE(from.cast(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = k_create}, 0, 0, 0)
+inline void create(Engine& from, const Targets& targets, std::uint16_t also = 0) {
+  const auto flags = static_cast<std::uint16_t>(k_create | also);
+  REQUIRE(from.cast(targets, {.endpoint = "", .data = {}, .buffers = {}, .flags = flags}, 0, 0, 0)
               .ok());
 }
 

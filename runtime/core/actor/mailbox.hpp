@@ -27,6 +27,8 @@ inline constexpr std::uint16_t k_loop = 8;  // with k_create: the actor lives on
 inline constexpr std::uint16_t k_explicit = 16;
 inline constexpr std::uint16_t k_port = 32;  // for an inbox, which stands in place of the actor
 inline constexpr std::uint16_t k_port_error = 64;
+// Handled beside what its actor is busy with, where that lives on a loop.
+inline constexpr std::uint16_t k_beside = 128;
 
 struct Request {
   std::uint64_t actor = 0;
@@ -48,6 +50,7 @@ struct Request {
   bool replied = false;
   bool finished = false;
   bool cancelled = false;
+  bool beside = false;  // its mailbox is not busy with it
   int line = -1;  // on the board
 };
 
@@ -102,6 +105,7 @@ class Worker {
   bool waiting = false;      // in next(), with nothing to do
   std::size_t actors = 0;    // at home here
   base::Fifo<Mailbox*> ready;
+  base::Fifo<std::shared_ptr<Request>> beside;  // for actors of a loop, busy or not
   base::Fifo<Token> tokens;
   int attached = -1;
   bool attached_ready = false;
@@ -118,7 +122,7 @@ class Worker {
     return handled != nullptr && !ready.empty() && !waiting && !is_loop && !is_foreign;
   }
   [[nodiscard]] bool has_work() const noexcept {
-    return !tokens.empty() || !ready.empty() || attached_ready;
+    return !tokens.empty() || !beside.empty() || !ready.empty() || attached_ready;
   }
 };
 

@@ -170,6 +170,13 @@ void Engine::deliver(std::shared_ptr<Request> request) {
     return;
   }
   request->mailbox = &mailbox;
+  const bool made = mailbox.queue.empty() || (mailbox.queue.front()->flags & k_create) == 0;
+  if ((request->flags & k_beside) != 0 && mailbox.home->is_loop && made) {
+    request->beside = true;
+    mailbox.home->beside.push(std::move(request));
+    wake_worker(*mailbox.home);
+    return;
+  }
   const bool makes = (request->flags & k_create) != 0;
   if ((request->flags & k_supervise) != 0) {
     // A failure is heard of before the messages that wait, whatever their number.
@@ -270,7 +277,7 @@ void Engine::finish(const std::shared_ptr<Request>& request) {
   const Lock lock(mutex_);
   if (std::exchange(request->finished, true)) return;
   Mailbox& mailbox = *request->mailbox;
-  mailbox.busy = false;
+  if (!request->beside) mailbox.busy = false;
   if (request->taken_by != nullptr && request->taken_by->handled == request.get()) {
     request->taken_by->handled = nullptr;
   }
@@ -291,11 +298,17 @@ void Engine::retire(const std::shared_ptr<Request>& request) {
 
 std::optional<Work> Engine::pop(Worker& worker) {
   if (!worker.tokens.empty()) return Work{.kind = Work::Kind::kToken, .token = worker.tokens.pop()};
-  if (!worker.ready.empty()) {
-    Mailbox& mailbox = *worker.ready.pop();
-    mailbox.ready = false;
-    mailbox.busy = true;
-    std::shared_ptr<Request> request = mailbox.queue.pop();
+  if (!worker.beside.empty() || !worker.ready.empty()) {
+    std::shared_ptr<Request> request;
+    if (!worker.beside.empty()) {
+      request = worker.beside.pop();
+    } else {
+      Mailbox& next = *worker.ready.pop();
+      next.ready = false;
+      next.busy = true;
+      request = next.queue.pop();
+    }
+    Mailbox& mailbox = *request->mailbox;
     mailbox.running.push_back(request);
     if (base::reached(base::Boundary::kRequestTaken)) cut_links();
     if (board_.mapped()) {

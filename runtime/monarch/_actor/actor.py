@@ -98,7 +98,7 @@ class Actor(_Spawned):
     def _handle_undeliverable_message(self, message: UndeliverableMessage) -> bool:  # noqa: ARG002 - to be overridden
         """Deal with a message of this actor that asks for no answer and was not delivered.
 
-        Called between two messages, as `__supervise__`. Where it gives False, as here, the actor
+        Called between two messages. Where it gives False, as here, the actor
         fails, unless who the message was for has died or was stopped (`message.died`): of that its
         own owner is told.
 

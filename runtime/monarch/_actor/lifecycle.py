@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from monarch._actor.cancel import Slot
     from monarch._core import Request
 
-__all__ = ["CREATE", "EXPLICIT", "LOOP", "STOP", "SUPERVISE", "handle", "raised"]
+__all__ = ["BESIDE", "CREATE", "EXPLICIT", "LOOP", "STOP", "SUPERVISE", "handle", "raised"]
 
-CREATE, STOP, SUPERVISE, LOOP, EXPLICIT = 1, 2, 4, 8, 16
+CREATE, STOP, SUPERVISE, LOOP, EXPLICIT, BESIDE = 1, 2, 4, 8, 16, 128
 
 
 def handle(

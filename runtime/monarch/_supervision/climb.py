@@ -1,7 +1,7 @@
 """Which owner is asked about a death, and who is next when it does not handle it. Pure.
 
 Every process holds one `Climb` for the actors that live in it. A failure arrives for an owner and
-waits there until the owner takes it between two messages. Each owner is asked once per death. Not
+waits there until the owner takes it. Each owner is asked once per death. Not
 handled, it goes to the owner's owner, here or in another process. Actor 0 is the code of a process
 that runs in no actor; that of the client has no owner, there the climb ends.
 """

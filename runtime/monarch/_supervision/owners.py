@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Owners"]
 
-SUPERVISE = 4
+SUPERVISE, BESIDE = 4, 128
 _TOGETHER_S = 0.02
 """How long failures of constructors are waited for, to report all ranks of a mesh at the end."""
 
@@ -80,7 +80,10 @@ class Owners:
         self._do(effects)
 
     def supervise(self, cell: Cell, _message: object) -> Any:
-        """Between two messages of an owner: ask it about what waits for it."""
+        """Ask an owner about what waits for it.
+
+        Between two messages where it has a thread; on a loop also while an endpoint of it waits.
+        """
         failures = self._take(cell.actor)
         handler = getattr(cell.instance, "__supervise__", None)
         if cell.loop:
@@ -148,7 +151,7 @@ class Owners:
             elif effect.actor != ROOT:
                 engine = self._process.engine
                 target = engine.targets([self._process.id], [effect.actor])
-                engine.cast(target, "", pack(None), None, 0, b"", SUPERVISE)
+                engine.cast(target, "", pack(None), None, 0, b"", SUPERVISE | BESIDE)
             elif self._root is None:
                 self._call_hook()
             else:
