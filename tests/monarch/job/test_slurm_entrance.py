@@ -28,7 +28,7 @@ job.apply()
 try:
     hosts = job.state(cached_path=None).hosts
 except Exception as error:
-    print(type(error).__name__, error, *error.__notes__)
+    print(type(error).__name__, error, *getattr(error, "__notes__", ()))
 else:
     who = hosts.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
     pids = list(who.pid.call().get(60).values())
