@@ -8,10 +8,8 @@ adopts what they leave behind and kills all of it when the cluster is closed, or
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -23,6 +21,7 @@ from typing import TYPE_CHECKING
 from packaging.version import Version
 
 from ci import packages
+from ci.rigs import keeper
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +34,6 @@ _PREFIX = "127.0.2."  # of the nodes' addresses
 _NODE = "CI_SLURM_NODE"  # variable of a node's daemons
 _START_SECONDS = 60.0
 _CGROUPS_CAN_BE_OFF = Version("23.11")  # and must be where a container mounts none
-_SET_CHILD_SUBREAPER = 36
 
 _CONF = """\
 ClusterName=ci
@@ -114,7 +112,7 @@ class Cluster:
         self._write()
         path = f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/bin"
         self._keeper = subprocess.Popen(
-            [sys.executable, "-I", __file__],
+            [sys.executable, "-I", keeper.__file__],
             stdin=subprocess.PIPE,
             env={**os.environ, **self.environment, "PATH": path},
             start_new_session=True,
@@ -161,9 +159,9 @@ class Cluster:
         """End a node as a loss of power would: its daemon and all that runs on it."""
         victims = [pid for pid, environment in _environments() if environment.get(_NODE) == node]
         for pid in victims:  # first, so that no child is started while they are looked for
-            _signal(pid, signal.SIGSTOP)
-        for pid in {pid for victim in victims for pid in [victim, *descendants(victim)]}:
-            _signal(pid, signal.SIGKILL)
+            keeper.kill(pid, signal.SIGSTOP)
+        for pid in {pid for victim in victims for pid in [victim, *keeper.descendants(victim)]}:
+            keeper.kill(pid, signal.SIGKILL)
 
     def start(self, node: str) -> None:
         """Start the daemon of a node that is not there."""
@@ -215,11 +213,11 @@ class Cluster:
         """Nothing is accounted, and nobody limited; see `ci.slurm_accounts`."""
 
     def _run_daemon(self, command: list[str], variables: dict[str, str] | None = None) -> None:
-        keeper = self._keeper
-        if keeper is None or keeper.stdin is None:
+        running = self._keeper
+        if running is None or running.stdin is None:
             raise RuntimeError("the cluster is not open")
-        keeper.stdin.write(json.dumps([command, variables or {}]).encode() + b"\n")
-        keeper.stdin.flush()
+        running.stdin.write(json.dumps([command, variables or {}]).encode() + b"\n")
+        running.stdin.flush()
 
     def _until_idle(self, seconds: float) -> None:
         def idle() -> bool:
@@ -245,16 +243,6 @@ class Cluster:
             self._keeper = None
 
 
-def descendants(pid: int) -> list[int]:
-    """A process's children, and theirs."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        with contextlib.suppress(OSError):
-            for child in map(int, task.read_text(encoding="ascii").split()):
-                found += [child, *descendants(child)]
-    return found
-
-
 def _environments() -> list[tuple[int, dict[str, str]]]:
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
@@ -271,49 +259,3 @@ def _free_ports(count: int) -> list[int]:
         for one in sockets:
             one.bind(("127.0.0.1", 0))
         return [one.getsockname()[1] for one in sockets]
-
-
-def _signal(pid: int, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)
-
-
-def _keep() -> None:
-    """The keeper: starts a daemon for each line it reads, and kills all at the end of its input."""
-    ctypes.CDLL(None, use_errno=True).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    source = sys.stdin.buffer.fileno()
-    rest = b""
-    while True:
-        ready, _, _ = select.select([source], [], [], 0.2)
-        _reap()
-        if not ready:
-            continue
-        data = os.read(source, 65536)
-        if not data:
-            break
-        *lines, rest = (rest + data).split(b"\n")
-        for line in lines:
-            command, variables = json.loads(line)
-            subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, **variables},
-                start_new_session=True,
-            )
-    while left := descendants(os.getpid()):
-        for pid in left:
-            _signal(pid, signal.SIGKILL)
-        time.sleep(0.01)
-        _reap()
-
-
-def _reap() -> None:
-    with contextlib.suppress(ChildProcessError):
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            pass
-
-
-if __name__ == "__main__":
-    _keep()
