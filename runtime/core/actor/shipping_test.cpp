@@ -239,6 +239,7 @@ TEST_CASE("without segments they come in chunks, interleaved with those of other
 
 TEST_CASE("a first message in more parts than a frame holds waits for its link, and arrives") {
   Engine client(kClient), server(kServer);
+  auto& main = server.main_worker();  // there before the actor, which lives on it then
   const auto targets = client.targets(std::array{kServer}, std::array{kActor});
   const auto byte = pattern(1, 7);
   const std::vector<Bytes> buffers(monarch::wire::k_max_buffers + 1, byte);
@@ -261,7 +262,7 @@ TEST_CASE("a first message in more parts than a frame holds waits for its link, 
   std::size_t parts = 0;
   while (parts == 0) {
     Waited ended = Waited::kDone;
-    const auto work = server.next(server.main_worker(), soon(), ended);
+    const auto work = server.next(main, soon(), ended);
     REQUIRE(ended != Waited::kTimeout);
     if (!work || work->request == nullptr) continue;
     parts = work->request->payload.buffers.size();
