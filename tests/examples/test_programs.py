@@ -89,7 +89,6 @@ def outputs(cell):
 @pytest.mark.filterwarnings("default")  # those of the notebook's own tools
 def test_the_notebook_gives_what_it_was_saved_with(monkeypatch):
     client = pytest.importorskip("nbclient", reason="test group not installed: nbclient")
-    pytest.importorskip("ipykernel", reason="test group not installed: ipykernel")
     nbformat = pytest.importorskip("nbformat")
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "runtime"))
     saved = nbformat.read(EXAMPLES / "notebook.ipynb", as_version=4)

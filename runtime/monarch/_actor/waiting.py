@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from monarch._actor.future import Future
     from monarch._core import Worker
 
-__all__ = ["arrive", "block", "loop_workers", "running_loop"]
+__all__ = ["arrive", "block", "in_ipython", "loop_workers", "running_loop"]
 
 _modules = sys.modules
 
@@ -27,6 +27,12 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
     """The event loop that runs in this thread; asks without loading asyncio."""
     events = _modules.get("asyncio.events")
     return None if events is None else events._get_running_loop()
+
+
+def in_ipython() -> bool:
+    """Whether IPython runs this program: in a notebook, whose loop runs its cells, or a prompt."""
+    shell = getattr(_modules.get("IPython"), "get_ipython", None)
+    return shell is not None and shell() is not None
 
 
 def block(future: Future[Any], timeout: float | None) -> None:
@@ -148,7 +154,7 @@ def _allow_blocking(loop: asyncio.AbstractEventLoop, future: Future[Any]) -> Non
             )
         _refuse_own_loop(loop, future)
         return
-    if "ipykernel" in _modules:
+    if in_ipython():
         return
     import warnings  # noqa: PLC0415 - only where there is something to say
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 
+from monarch._actor.waiting import in_ipython
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +50,7 @@ class Interrupts:
 
 def interactive() -> bool:
     """Whether a person types into this interpreter; there Ctrl-C ends a line, not the program."""
-    return hasattr(sys, "ps1") or bool(sys.flags.interactive) or "ipykernel" in sys.modules
+    return hasattr(sys, "ps1") or bool(sys.flags.interactive) or in_ipython()
 
 
 def install(
