@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Key = tuple[str, str, str]  # namespace, kind, name
 
 _TICK = 0.05
+_LOG_BYTES = 2048  # of a container's log at most, in the status of one that failed
 _INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -238,6 +239,10 @@ class Cluster:
         elif program.poll() is not None:
             code = program.returncode
             ended = {"exitCode": code if code >= 0 else 128 - code, "reason": "Error"}
+            policy = pod["spec"]["containers"][0].get("terminationMessagePolicy")
+            if code and policy == "FallbackToLogsOnError":
+                log = (self.folder / f"{key[2]}.log").read_bytes()[-_LOG_BYTES:]
+                ended["message"] = log.decode(errors="replace")
             self.update(
                 key,
                 phase="Failed" if code else "Succeeded",

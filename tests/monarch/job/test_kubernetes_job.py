@@ -283,8 +283,14 @@ def test_an_indexed_job_makes_the_pods_and_others_for_those_lost(cluster, job):
 
 def test_an_indexed_job_whose_program_does_not_start_is_told(cluster, job):
     made = job(image=ImageSpec("monarch:test", python="false"), indexed=True, w=1)
-    fails(cluster, made, "has ended: Error, exit code 1")
+    fails(cluster, made, "has ended: Error, exit code 1$")
     assert cluster.names("jobs") == []
+
+
+def test_what_a_pods_program_failed_with_is_told(cluster, job, monkeypatch, tmp_path):
+    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['monarch'] = None\n")
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
+    fails(cluster, job(w=1), r"exit code 1: (.|\n)*ModuleNotFoundError")
 
 
 @pytest.mark.parametrize("ended", [OOM, EVICTED], ids=["OOMKilled", "Evicted"])

@@ -138,6 +138,7 @@ def _template(job: str, name: str, mesh: Mesh) -> dict[str, Any]:
     container.setdefault("ports", []).append({"containerPort": mesh.port, "name": "monarch"})
     probe = {"tcpSocket": {"port": mesh.port}, "periodSeconds": 2}
     container.setdefault("readinessProbe", probe)
+    container.setdefault("terminationMessagePolicy", "FallbackToLogsOnError")  # how it failed
     volume = {"name": "monarch-secret", "secret": {"secretName": job, "defaultMode": 0o400}}
     spec.setdefault("volumes", []).append(volume)
     spec["restartPolicy"] = "Never"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _FIRST, _LONGEST, _GROWTH = 1.0, 10.0, 1.3  # seconds between two looks where nothing changes
+_LONGEST_TEXT, _SHOWN = 500, 400  # characters of what the API says; of them, of a program's own words
 # Why a container waits that no time will change.
 _NEVER = {
     "ImagePullBackOff",  # tried, and failed
@@ -154,9 +155,11 @@ def _ended(status: Mapping[str, Any], phase: str) -> str:
         if ended:
             code = f"exit code {ended.get('exitCode', '?')}"
             reason = str(ended.get("reason") or phase)
-            return _joined(f"{reason}, {code}", ended.get("message"))
+            # Where it wrote none itself, the end of its log: what it failed with comes last.
+            text = str(ended.get("message") or "").strip()
+            return _joined(f"{reason}, {code}", text[-_SHOWN:])
     return str(phase)
 
 
 def _joined(reason: Any, message: Any) -> str:
-    return ": ".join(str(part).strip() for part in (reason, message) if part)[:500]
+    return ": ".join(str(part).strip() for part in (reason, message) if part)[:_LONGEST_TEXT]
