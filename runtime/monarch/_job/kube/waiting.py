@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 _FIRST, _LONGEST, _GROWTH = 1.0, 10.0, 1.3  # seconds between two looks where nothing changes
-_LONGEST_TEXT, _SHOWN = 500, 400  # characters of what the API says; of them, of a program's own words
+_LONGEST_TEXT = 500  # characters of what the API says
+_SHOWN = 400  # characters of what a program said, its last ones
 # Why a container waits that no time will change.
 _NEVER = {
     "ImagePullBackOff",  # tried, and failed
