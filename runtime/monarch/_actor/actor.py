@@ -64,6 +64,9 @@ class Actor(_Spawned):
       up after the setting `cleanup_timeout`;
     - `_handle_undeliverable_message(message) -> bool`: a message that it sent came back.
 
+    On an event loop (a class with any `async` method) these may be `async` as well; the first and
+    the last run, one after the other, also while an endpoint waits.
+
     Raises:
         ValueError: (when the class is defined) an endpoint has a name that every mesh uses itself.
 
@@ -98,9 +101,8 @@ class Actor(_Spawned):
     def _handle_undeliverable_message(self, message: UndeliverableMessage) -> bool:  # noqa: ARG002 - to be overridden
         """Deal with a message of this actor that asks for no answer and was not delivered.
 
-        Called between two messages. Where it gives False, as here, the actor
-        fails, unless who the message was for has died or was stopped (`message.died`): of that its
-        own owner is told.
+        May be `async`. Where it gives False, as here, the actor fails, unless who the message was
+        for has died or was stopped (`message.died`): of that its own owner is told.
 
         Args:
             message: what it was: `.dest()`, `.error_msg()`, `.endpoint`, `.died`.

@@ -34,6 +34,7 @@ class Cell:
         loop: it lives on an event loop.
         home: that event loop.
         running: what runs on the event loop now, by request.
+        asking: held while it is asked about a failure, or a message that came back; on a loop only.
         ended: why it takes no more messages; None while it does.
         on_end: what to call once it has ended, last in first out.
 
@@ -41,6 +42,7 @@ class Cell:
 
     __slots__ = (
         "actor",
+        "asking",
         "cls",
         "creator",
         "ended",
@@ -80,6 +82,7 @@ class Cell:
         self.methods: dict[str, tuple[Method, Callable[..., Any]]] = _NOTHING
         self.plain: Mapping[str, Callable[..., Any]] = _NOTHING
         self.running: dict[Any, Any] = {} if self.loop else _NOTHING
+        self.asking: Any = None
         self.ended: str | None = None
         self.on_end: list[Callable[[], None]] | None = None
 

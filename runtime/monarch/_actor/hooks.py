@@ -7,7 +7,7 @@ from monarch._failure import MeshFailure
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
     from typing import Any
 
     from monarch._actor.cell import Cell
@@ -22,8 +22,8 @@ class Hooks:
         failed: `(cell, endpoint, error, kind) -> bytes`: an actor of this process failed. Tells its
             owner, and gives what its callers get as a reply of status FAILED. `kind` is one of
             `init`, `error`, `aborted` and `undeliverable`.
-        supervise: `(cell, failure) -> bool | coroutine`: a mesh that the actor owns failed; runs
-            where the actor's endpoints run.
+        supervise: `(cell) -> coroutine | None`: meshes that the actor owns failed; runs where the
+            actor's endpoints run. A coroutine where that is an event loop.
         ended: `(cell) -> None`: the actor has ended and its `__cleanup__` is through.
 
     """
@@ -32,7 +32,7 @@ class Hooks:
 
     def __init__(self) -> None:
         self.failed: Callable[[Cell, str, BaseException, str], bytes] = _failed
-        self.supervise: Callable[[Cell, Any], Any] = _supervise
+        self.supervise: Callable[[Cell], Coroutine[Any, Any, None] | None] = _supervise
         self.ended: Callable[[Cell], None] = _ended
 
 
@@ -59,9 +59,8 @@ def _failed(cell: Cell, endpoint: str, error: BaseException, kind: str) -> bytes
     return pack(failure)
 
 
-def _supervise(cell: Cell, failure: Any) -> Any:
-    handler = getattr(cell.instance, "__supervise__", None)
-    return False if handler is None else handler(failure)
+def _supervise(_cell: Cell) -> None:
+    """Nobody keeps failures of what actors own."""
 
 
 def _ended(cell: Cell) -> None:

@@ -14,6 +14,7 @@ from monarch.errors import SupervisionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Coroutine
     from typing import Any
 
     from monarch._actor.cancel import Slot
@@ -258,16 +259,24 @@ class Undelivered(Exception):  # noqa: N818 - the reason why an actor ended
     """A message of an actor was not delivered, and the actor does not deal with that."""
 
 
-def told(cell: Cell, message: Any) -> Any:
-    """Between two messages of an actor: failures of what it owns, or a message that came back.
+def told(cell: Cell, message: Any) -> Coroutine[Any, Any, None] | None:
+    """An actor hears of failures of what it owns, or of a message that came back.
 
-    Gives a coroutine where the actor has `async` methods.
+    Gives what is left of it to await where the actor lives on an event loop.
     """
     if message is None:
-        return hooks.supervise(cell, message)
-    if not cell.instance._handle_undeliverable_message(message) and not message.died:
+        return hooks.supervise(cell)
+    answer = cell.instance._handle_undeliverable_message(message)
+    if hasattr(answer, "__await__"):
+        return _dealt_with(answer, message)
+    if not answer and not message.died:
         raise Undelivered(str(message))
     return None
+
+
+async def _dealt_with(answer: Awaitable[object], message: Any) -> None:
+    if not await answer and not message.died:
+        raise Undelivered(str(message))
 
 
 def stop_order(data: Any, buffers: Any) -> tuple[str, str]:

@@ -246,8 +246,8 @@ class _Server:
                 return
             elif flags & lifecycle.SUPERVISE:
                 outcome = lifecycle.told(cell, loads(data, buffers))
-                if hasattr(outcome, "__await__"):
-                    self._start_other(cell, request, _awaited(outcome))
+                if outcome is not None:
+                    self._start_other(cell, request, self._ask(cell, name, request, outcome))
                     return
             elif not name:
                 lifecycle.reply(request, value=True)
@@ -262,6 +262,20 @@ class _Server:
                 return
             lifecycle.failed(None, name, request, error)
         request.finish()
+
+    async def _ask(
+        self, cell: Cell, name: str, request: Request, answer: Coroutine[Any, Any, None]
+    ) -> None:
+        """Ask an actor, one thing after the other, beside endpoints of it that wait."""
+        try:
+            if cell.asking is None:
+                cell.asking = asyncio.Lock()
+            async with cell.asking:
+                await answer
+        except Exception as error:  # noqa: BLE001 - the actor fails with it
+            await self._fail(cell, name, request, error)
+        finally:
+            answer.close()  # where its turn never came
 
     def _call_other(self, cell: Cell, name: str, data: Any, buffers: Any, request: Request) -> None:
         """An endpoint that replies through a port, or a method that is no endpoint."""
@@ -315,10 +329,6 @@ class _Server:
         task = self.loop.create_task(body)
         self.ready.pop()._run()
         return task
-
-
-async def _awaited(outcome: Any) -> None:
-    await outcome
 
 
 def run_loop(worker: Worker, message: tuple[Any, ...] | None = None) -> None:

@@ -1,7 +1,8 @@
 """Messages that ask for no answer and were not delivered: they come back to who sent them.
 
 Those are `broadcast`, `send` without a port, and what is sent to a port. The process that finds out
-tells the sender's; there the actor is asked between two messages.
+tells the sender's; there the actor is asked: between two messages where it has a thread, on an
+event loop also while an endpoint of it waits.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["UndeliverableMessage", "hand_back", "returned"]
 
-_SUPERVISE = 4
+_SUPERVISE, _BESIDE = 4, 128
 
 
 class UndeliverableMessage:
@@ -107,4 +108,4 @@ def hand_back(here: Process, sender: int, message: UndeliverableMessage) -> None
     asks = cell.cls._handle_undeliverable_message is not Actor._handle_undeliverable_message  # type: ignore[attr-defined]  # noqa: SLF001
     if asks or not message.died:
         target = here.engine.targets([here.id], [sender])
-        here.engine.cast(target, "", pack(message), None, 0, b"", _SUPERVISE)
+        here.engine.cast(target, "", pack(message), None, 0, b"", _SUPERVISE | _BESIDE)

@@ -14,7 +14,7 @@ from monarch._supervision.restarts import Restarts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
     from typing import Any
 
     from monarch._actor.cell import Cell
@@ -79,16 +79,15 @@ class Owners:
             effects = self._climb.arrived(actor, failure)
         self._do(effects)
 
-    def supervise(self, cell: Cell, _message: object) -> Any:
+    def supervise(self, cell: Cell) -> Coroutine[Any, Any, None] | None:
         """Ask an owner about what waits for it.
 
         Between two messages where it has a thread; on a loop also while an endpoint of it waits.
         """
-        failures = self._take(cell.actor)
         handler = getattr(cell.instance, "__supervise__", None)
         if cell.loop:
-            return self._ask_later(cell.actor, handler, failures)
-        for failure in failures:
+            return self._ask_later(cell.actor, handler)
+        for failure in self._take(cell.actor):
             handled, remark = False, ""
             try:
                 answer = None if handler is None else handler(failure)
@@ -98,7 +97,7 @@ class Owners:
             finally:
                 if not handled:
                     self._pass_on(cell.actor, failure, remark)
-        return True
+        return None
 
     def ended(self, cell: Cell) -> None:
         """An actor of this process has ended: what waits for it climbs on."""
@@ -113,20 +112,27 @@ class Owners:
         while self._asking:
             time.sleep(0.001)
 
-    async def _ask_later(self, actor: int, handler: Any, failures: list[MeshFailure]) -> bool:
-        for failure in failures:
-            handled, remark = False, ""
-            try:
-                answer: Any = None if handler is None else handler(failure)
-                if hasattr(answer, "__await__"):
-                    answer = await answer
-                handled, remark = self._decided(answer, failure)
-            except Exception as error:  # noqa: BLE001 - it climbs on, and says so
-                remark = _raised(error)
-            finally:
-                if not handled:
-                    self._pass_on(actor, failure, remark)
-        return True
+    async def _ask_later(self, actor: int, handler: Any) -> None:
+        failures = self._take(actor)
+        try:
+            while failures:
+                await self._ask_about(actor, handler, failures.pop(0))
+        finally:
+            for failure in failures:  # it ends: others are to hear of them
+                self._pass_on(actor, failure, "")
+
+    async def _ask_about(self, actor: int, handler: Any, failure: MeshFailure) -> None:
+        handled, remark = False, ""
+        try:
+            answer: Any = None if handler is None else handler(failure)
+            if hasattr(answer, "__await__"):
+                answer = await answer
+            handled, remark = self._decided(answer, failure)
+        except Exception as error:  # noqa: BLE001 - it climbs on, and says so
+            remark = _raised(error)
+        finally:
+            if not handled:
+                self._pass_on(actor, failure, remark)
 
     def _decided(self, answer: object, failure: MeshFailure) -> tuple[bool, str]:
         """Whether an owner's answer settles a failure, and what there is to say if not."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import queue
 
@@ -50,6 +51,32 @@ class Later(Sender):
     @endpoint
     async def wait(self) -> None:
         """Nothing."""
+
+
+class Waiting(Later):
+    """Deals with what comes back in a coroutine that waits for a call to this actor."""
+
+    def __init__(self, back: Port[tuple[str, str, bool]], handled: bool = True) -> None:
+        super().__init__(back, handled)
+        self.opened = asyncio.Event()
+        self.deals = False
+
+    async def _handle_undeliverable_message(self, message) -> bool:
+        assert not self.deals, "one after the other"
+        self.deals = True
+        super()._handle_undeliverable_message(message)
+        await self.opened.wait()
+        self.deals = False
+        return self.handled
+
+    @endpoint
+    async def put_and_wait(self, port: Port[object]) -> None:
+        port.send(1)
+        await self.opened.wait()
+
+    @endpoint
+    async def open(self) -> None:
+        self.opened.set()
 
 
 class Taker(Actor):
@@ -140,6 +167,37 @@ def test_an_actor_that_does_not_deal_with_it_fails_and_its_owner_is_told(procs, 
     assert failure.kind == "undeliverable"
     assert "could not deliver a message" in str(failure)
     assert "was not delivered to port" in failure.report()
+    with pytest.raises(SupervisionError):
+        sender.alive.call_one().get(timeout=20)
+
+
+def test_an_async_actor_deals_with_it_while_it_goes_on(procs):
+    port, back = Channel.open()
+    sender = spawn(Waiting, port, procs=procs)
+    for _ in range(3):
+        sender.put.call_one(closed_port()).get(timeout=20)
+    assert back.recv().get(timeout=20)[2] is False
+    assert sender.alive.call_one().get(timeout=20)
+    sender.open.call_one().get(timeout=20)
+    for _ in range(2):
+        back.recv().get(timeout=20)
+    assert sender.alive.call_one().get(timeout=20)
+
+
+def test_an_async_actor_deals_with_it_while_an_endpoint_waits(procs):
+    port, back = Channel.open()
+    sender = spawn(Waiting, port, procs=procs)
+    waits = sender.put_and_wait.call_one(closed_port())
+    back.recv().get(timeout=20)
+    assert not waits.done()
+
+
+def test_an_async_actor_that_does_not_deal_with_it_fails(procs, failures):
+    port, _back = Channel.open()
+    sender = spawn(Waiting, port, handled=False, procs=procs)
+    sender.open.call_one().get(timeout=20)
+    sender.put.call_one(closed_port()).get(timeout=20)
+    assert failures.get(timeout=20).kind == "undeliverable"
     with pytest.raises(SupervisionError):
         sender.alive.call_one().get(timeout=20)
 

@@ -59,8 +59,12 @@ class Slow(Waiting):
         self.go = asyncio.Event()
 
     @endpoint
-    async def lose(self) -> None:
-        self.owned.die.broadcast()
+    def lose(self) -> None:  # holds up the loop until all is known: it is asked of all together
+        self.owned.die.options(on_error="collect").call().get(timeout=TIMEOUT)
+
+    @endpoint
+    async def busy(self) -> bool:
+        return self.heard.is_set()
 
     @endpoint
     async def release(self) -> bool:
@@ -110,6 +114,24 @@ def test_an_owner_answers_while_it_deals_with_a_failure(spawn):
     owner.lose.call_one().get(timeout=TIMEOUT)
     assert owner.so_far.call_one().get(timeout=TIMEOUT) == []
     assert owner.release.call_one().get(timeout=TIMEOUT)
+
+
+class One(Slow):
+    """Deals with one failure at a time, and never comes to an end with the first."""
+
+    async def __supervise__(self, failure) -> bool:
+        assert not self.heard.is_set()
+        return await super().__supervise__(failure)
+
+
+def test_what_an_owner_had_no_time_for_is_told_further_up(spawn, failures):
+    owner = spawn(owners=1).spawn("owner", One, spawn(gpus=3))
+    owner.lose.call_one().get(timeout=TIMEOUT)
+    while not owner.busy.call_one().get(timeout=TIMEOUT):
+        pass
+    owner.stop().get(timeout=TIMEOUT)
+    failures.wait(3)
+    assert sorted(one.ranks for one in failures) == [(0,), (1,), (2,)]
 
 
 def test_a_sync_owner_is_asked_between_two_messages(spawn):
