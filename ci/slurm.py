@@ -22,6 +22,7 @@ from packaging.version import Version
 
 from ci import packages
 from ci.rigs import keeper
+from ci.rigs.ports import free_ports
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -174,7 +175,7 @@ class Cluster:
         for name in ("state", "dev", *(f"spool/{node}" for node in self.nodes)):
             (self.folder / name).mkdir(parents=True)
         host = socket.gethostname().partition(".")[0]
-        ports = _free_ports(1 + len(self.nodes))
+        ports = free_ports(1 + len(self.nodes))
         text = _CONF.format(folder=self.folder, host=host, port=ports[0], all=self._all)
         for number, (node, port) in enumerate(zip(self.nodes, ports[1:], strict=True), 1):
             address = f"{_PREFIX}{number}"  # all are loopback, and each is one node's
@@ -232,9 +233,9 @@ class Cluster:
         end = time.monotonic() + seconds
         while not done():
             if time.monotonic() > end:
-                log = self.folder / "slurmctld.log"
-                tail = log.read_text(errors="replace")[-3000:] if log.exists() else ""
-                raise TimeoutError(f"no {what} after {seconds:.0f} s in {self.folder}\n{tail}")
+                logs = sorted(self.folder.glob("slurm*.log"))
+                ends = [f"{log.name}:\n{log.read_text(errors='replace')[-2000:]}" for log in logs]
+                raise TimeoutError("\n".join([f"no {what} after {seconds:.0f} s", *ends]))
             time.sleep(0.05)
 
     def _close(self) -> None:
@@ -251,11 +252,3 @@ def _environments() -> list[tuple[int, dict[str, str]]]:
             variables = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
             found.append((int(path.parent.name), variables))
     return found
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]

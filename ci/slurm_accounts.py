@@ -10,6 +10,7 @@ import contextlib
 import subprocess
 
 from ci import packages, slurm
+from ci.rigs.ports import free_ports
 
 ACCOUNT = "team"
 # By quality of service, what it limits. Jobs of the first may have one node; of the second too, and
@@ -58,7 +59,7 @@ class Cluster(slurm.Cluster):
     def _write(self) -> None:
         super()._write()
         folder = self.folder
-        (port,) = slurm._free_ports(1)  # noqa: SLF001 - of the same rig
+        (port,) = free_ports(1)
         with (folder / "slurm.conf").open("a", encoding="utf-8") as conf:
             conf.write(_CONF.format(port=port, folder=folder))
         database = folder / "slurmdbd.conf"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci import packages
+from ci.rigs.ports import free_ports
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -75,9 +75,7 @@ class Server:
         for name in ("host_key", "user_key"):
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
             subprocess.run(command, check=True)
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", 0))
-            self.port = one.getsockname()[1]
+        (self.port,) = free_ports(1)
         for name, text in (("sshd_config", _CONF), ("ssh_config", _CLIENT)):
             made = text.format(folder=folder, port=self.port)
             if name == "sshd_config" and self._variables:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import socket
 import stat
 import subprocess
 import time
 
 import pytest
 
+from ci.rigs import ports
 from monarch import config
 from monarch._link import secret
 from monarch._link.address import proc_of_name
@@ -193,9 +193,7 @@ def test_every_kind_of_address_serves(worker, address, where, tmp_path, free_por
 
 @pytest.fixture
 def free_port():
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return sock.getsockname()[1]
+    return ports.free_ports(1)[0]
 
 
 @pytest.mark.promise("X01")
