@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from monarch._link.gate import Gate
 
 __all__ = [
+    "PeerGoneError",
     "Process",
     "at_start",
     "origin",
@@ -35,6 +36,14 @@ __all__ = [
 _JOIN_S = 1.0
 _WORKERS = 4
 """Threads for plain actors; those that are stuck in an endpoint are relieved by more."""
+
+
+class PeerGoneError(ConnectionError):
+    """A process that was asked is gone; `fate` is the MeshFailure or the error that tells how."""
+
+    def __init__(self, peer: int, fate: object) -> None:
+        super().__init__(f"process {peer:x} is gone")
+        self.fate = fate
 
 
 class Process(Control):
@@ -76,7 +85,7 @@ class Process(Control):
 
         Raises:
             TimeoutError: it did not within `timeout` seconds.
-            ConnectionError: the process is gone.
+            PeerGoneError: the process is gone.
             Exception: whatever the handler raised.
 
         """
@@ -94,8 +103,8 @@ class Process(Control):
             _rank, status, data, _buffers = inbox.get(0)
             if status == OK:
                 return loads(data)
-            error = loads(data)
-            raise error if isinstance(error, BaseException) else ConnectionError(str(error))
+            told = loads(data)
+            raise PeerGoneError(peer, told) if status == FAILED else told
 
         self.engine.tell(peer, pack((kind, inbox.id, body)))
         return Pending(inbox, 1, settle, f"{kind!r} asked of process {peer:x}")
@@ -136,10 +145,9 @@ class Process(Control):
         self.engine.fail_peer(peer, payload)
         if self.gate is not None:
             self.gate.forget(peer)
-        text = pack(ConnectionError(f"process {peer:x} is gone"))
         for key, (asked, _inbox) in list(self._asked.items()):
             if asked == peer and self._asked.pop(key, None) is not None:
-                self.engine.post(self.id, key, 0, FAILED, text, None)
+                self.engine.post(self.id, key, 0, FAILED, payload, None)
 
     def _no_links(self, peer: int) -> None:
         text = f"process {peer:x} cannot be reached: this process makes no links"

@@ -8,19 +8,20 @@ from monarch._actor.cell import cells
 from monarch._actor.current import sender
 from monarch._actor.future import Combined, Done, Then
 from monarch._actor.pickling import dumps
-from monarch._actor.process import at_start, process
+from monarch._actor.process import PeerGoneError, at_start, process
 from monarch._actor.signature import Method
+from monarch._failure import MeshFailure
 from monarch._mesh import placements
 from monarch._mesh.actor_mesh import ActorMesh
 from monarch._mesh.ids import new_id
 from monarch._mesh.placement import Placement, Spawned
 from monarch._restart import Restart
 from monarch._shape import MeshTrait, Shape, ShapedMesh, Slice
-from monarch.errors import SupervisionError
+from monarch.errors import SupervisionError, call_failed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, NoReturn, Self, TypeVar
 
     from monarch._actor.future import Future
@@ -305,14 +306,22 @@ def _rebuild(told: tuple[Any, ...], shape: Shape, hosts: HostMesh | None) -> Pro
 def begun(procs: Placement, ranks: Sequence[int]) -> Future[bool]:
     """A future of True, once the processes of these ranks of a mesh are there."""
     here = process()
-    ids = procs.reach(ranks)
+    title = f"proc mesh {procs.name!r}"
 
-    def rescue(error: BaseException) -> NoReturn:
-        if isinstance(error, ConnectionError):
-            raise SupervisionError(f"proc mesh {procs.name!r}: {error}") from error
-        raise error
+    def lost(rank: int) -> Callable[[BaseException], NoReturn]:
+        def rescue(error: BaseException) -> NoReturn:
+            if not isinstance(error, PeerGoneError):
+                raise error
+            if isinstance(error.fate, MeshFailure):
+                raise call_failed(error.fate, (rank,), title)
+            raise SupervisionError(f"{title}: rank {rank} is lost: {error.fate}", None, (rank,))
 
-    asked = [Then(here.asking(proc, "here", None), bool, rescue) for proc in ids]
+        return rescue
+
+    asked = [
+        Then(here.asking(proc, "here", None), bool, lost(rank))
+        for rank, proc in zip(ranks, procs.reach(ranks), strict=True)
+    ]
     return Combined(asked, all)
 
 

@@ -206,16 +206,19 @@ class Slow(Worker):
 
 
 @pytest.mark.promise("S09")
+@pytest.mark.parametrize("begins", [True, False])
 def test_a_node_that_is_lost_while_it_takes_the_place_of_another_is_replaced_as_well(
-    local, failures
+    local, failures, begins
 ):
     mesh = local(hosts=2, spares=1)
     workers = mesh.spawn("w", Slow)
     workers.where.call().get(T)
     lost = crash(workers, 1).node_id
-    taking = mesh.replace_node(lost)
-    spare = mesh.nodes[1]
+    (spare,) = mesh.spares
     (worker,) = [one for one in mesh._job._workers["spares"] if one.node == spare]
+    if not begins:
+        os.kill(worker.pid, signal.SIGSTOP)
+    taking = mesh.replace_node(lost)
     os.kill(worker.pid, signal.SIGKILL)
     with pytest.raises(ActorCrashError) as raised:
         taking.get(T)

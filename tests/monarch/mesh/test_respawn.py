@@ -40,6 +40,19 @@ def pids_of(where):
     return list(where.pid.call().get(timeout=T).values())
 
 
+def test_a_rank_that_is_lost_before_it_said_that_it_is_there(spawn, failures):
+    procs = spawn(gpus=2)
+    lost = pids_of(procs.spawn("where", Where))[1]
+    os.kill(lost, signal.SIGSTOP)
+    before = procs.initialized
+    os.kill(lost, signal.SIGKILL)
+    for there in (before, procs.initialized):
+        with pytest.raises(ActorCrashError, match="killed by signal SIGKILL") as caught:
+            there.get(timeout=T)
+        assert caught.value.ranks == (1,)
+        assert caught.value.failure.pid == lost
+
+
 def test_a_killed_rank_is_replaced_and_the_others_go_on(spawn, failures):
     procs = spawn(n=3)
     where = procs.spawn("where", Where)
