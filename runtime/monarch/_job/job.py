@@ -108,6 +108,14 @@ class JobTrait(abc.ABC):
     def can_run(self, spec: JobTrait) -> bool:
         """Whether this job, found in a file, is alive and is what `spec` asks for."""
 
+    def _give_up(self, why: BaseException) -> None:
+        """End a job that did not come to be; what cannot be ended is added to the reason."""
+        try:
+            self._kill()
+        except JobError as error:
+            why.add_note(str(error))
+        self._apply_id = None
+
     def _keep(self) -> None:  # noqa: B027 - most kinds of job need not care
         """The job has been stored: its hosts are to outlive this program."""
 

@@ -230,14 +230,6 @@ class KubernetesJob(JobTrait):
             for rank in range(mesh.replicas):
                 api.create(pod(self._name, name, mesh, rank, 0))
 
-    def _give_up(self, why: BaseException) -> None:
-        """End a job that did not come to be; what cannot be ended is added to the reason."""
-        try:
-            self._kill()
-        except JobError as error:
-            why.add_note(str(error))
-        self._apply_id = None
-
     def _look(self, api: Api) -> dict[tuple[str, int], Pod]:
         """The pods of this job, by mesh and rank."""
         found: dict[tuple[str, int], Pod] = {}

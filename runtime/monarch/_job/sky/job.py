@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from monarch._job import stored
 from monarch._job.attached import EXPIRES, AttachedHosts
-from monarch._job.job import JobState, JobTrait, check_mesh
+from monarch._job.counted import CountedMeshes
+from monarch._job.job import JobState, JobTrait
 from monarch._job.sky import waiting
 from monarch._job.sky.client import Client
 from monarch._job.sky.host import node_id
@@ -34,7 +35,7 @@ _FOLDER = ".monarch/skypilot"
 _NAME = re.compile(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?")
 
 
-class SkyPilotJob(JobTrait):
+class SkyPilotJob(CountedMeshes):
     """A job whose hosts are nodes that SkyPilot launches, on any cloud, Kubernetes or SLURM.
 
     Each host is a cluster of its own, so that one that is lost can be replaced. With `gang` all are
@@ -68,7 +69,6 @@ class SkyPilotJob(JobTrait):
 
     _transient = ("_attached", "_sky")
     _found = ("_name", "_folder", "_hosts", "_asked", "_complete")
-    _meshes: dict[str, int]
     _resources: dict[str, Any]
     _cluster_name: str | None
     _port: int
@@ -135,19 +135,6 @@ class SkyPilotJob(JobTrait):
         self._attached = AttachedHosts()
         self._sky = Client()
 
-    def add_mesh(self, name: str, num_nodes: int) -> None:
-        """Ask for one more mesh of this many hosts, before the job is applied.
-
-        Raises:
-            ValueError: the name cannot be an attribute, or the number is none.
-            JobError: the job has been applied.
-
-        """
-        check_mesh(name, num_nodes)
-        if self.active:
-            raise JobError(f"mesh {name!r} comes too late: the job has been applied")
-        self._meshes[name] = num_nodes
-
     def tasks(self) -> dict[str, str]:
         """The task of each cluster as YAML, by the cluster's name, as SkyPilot is given it."""
         name = self._name or self._cluster_name or "monarch"
@@ -164,13 +151,13 @@ class SkyPilotJob(JobTrait):
             return False
 
     def _clusters(self, name: str) -> list[str]:
-        count = sum(self._meshes.values())
+        count = self._count
         return [name] if self._gang else [f"{name}-{rank}" for rank in range(count)]
 
     def _task(self, folder: Path, cluster: str) -> str:
         document = task(
             cluster,
-            sum(self._meshes.values()) if self._gang else 1,
+            self._count if self._gang else 1,
             python=self._python_exe,
             port=self._port,
             lease=EXPIRES,
@@ -196,7 +183,7 @@ class SkyPilotJob(JobTrait):
             self._make_folder(Path(_FOLDER, self._name).absolute())
             for cluster in self._clusters(self._name):
                 request = self._launch(cluster)
-                count = sum(self._meshes.values()) if self._gang else 1
+                count = self._count if self._gang else 1
                 for index in range(count):
                     self._hosts[len(self._hosts)] = Host(cluster, index, request)
         except BaseException as error:
@@ -230,14 +217,6 @@ class SkyPilotJob(JobTrait):
             down=self._down_on_autostop and self._idle_minutes is not None,
         )
         return request
-
-    def _give_up(self, why: BaseException) -> None:
-        """End a job that did not come to be; what cannot be ended is added to the reason."""
-        try:
-            self._kill()
-        except JobError as error:
-            why.add_note(str(error))
-        self._apply_id = None
 
     def _state(self) -> JobState:
         try:
@@ -273,10 +252,8 @@ class SkyPilotJob(JobTrait):
         ips = waiting.wait(self._sky, hosts, self._job_start_timeout, title)
         found: dict[str, HostMesh] = {}
         refs: dict[int, HostRef] = {}
-        first = 0
-        for name, count in self._meshes.items():
-            ranks = [rank for rank in range(first, first + count) if rank in hosts]
-            first += count
+        for name, all_ranks in self._ranks().items():
+            ranks = [rank for rank in all_ranks if rank in hosts]
             if ranks:
                 addresses = [
                     (Address("tcp", host=ips[rank], port=self._port).url, self._node(rank))

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from monarch._job import gateway
 from monarch._job.attached import AttachedHosts
-from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name, check_mesh
+from monarch._job.counted import CountedMeshes
+from monarch._job.job import DEFAULT_JOB_PATH, JobState, JobTrait, by_name
 from monarch._job.local import BatchJob
 from monarch._job.slurm import ending, script, waiting
 from monarch._job.slurm.commands import submit
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 _LOGS = ".monarch/slurm"
 
 
-class SlurmJob(JobTrait):
+class SlurmJob(CountedMeshes):
     """A job whose hosts are nodes that SLURM gives.
 
     Each host is a SLURM job of its own (one job array), which SLURM starts again on another node
@@ -80,7 +81,6 @@ class SlurmJob(JobTrait):
 
     _transient = ("_lease", "_attached", "_tunnels")
     _found = ("_folder", "_submitted", "_complete", "_batch")
-    _meshes: dict[str, int]
     _python_exe: str | None
     _slurm_args: list[str]
     _port: int
@@ -186,19 +186,6 @@ class SlurmJob(JobTrait):
         arrivals = running._there().arrivals(running._places())
         return {arrivals[rank].name: arrivals[rank].node for rank in sorted(arrivals)}
 
-    def add_mesh(self, name: str, num_nodes: int) -> None:
-        """Ask for one more mesh of this many hosts, before the job is applied.
-
-        Raises:
-            ValueError: the name cannot be an attribute, or the number is none.
-            JobError: the job has been applied.
-
-        """
-        check_mesh(name, num_nodes)
-        if self.active:
-            raise JobError(f"mesh {name!r} comes too late: the job has been applied")
-        self._meshes[name] = num_nodes
-
     def share_node(self, tasks_per_node: int, gpus_per_task: int, partition: str) -> None:
         """Ask for a part of each node, and leave the rest to other jobs."""
         self._resources = replace(
@@ -241,7 +228,7 @@ class SlurmJob(JobTrait):
             self._lease = Lease(folder, self.kill)
 
     def _submit(self, folder: JobFolder, client_script: str | None) -> None:
-        hosts = sum(self._meshes.values())
+        hosts = self._count
         if client_script is not None:
             program = self._program(folder, "SLURM_PROCID", 0)
             client = [self._python_exe or sys.executable, client_script]
@@ -296,19 +283,12 @@ class SlurmJob(JobTrait):
                 self._entrance,
                 lambda port: f"ssh -N -L {port}:{_bracketed(at.host)}:{at.port} user@gateway",
             )
-        found, first = {}, 0
-        for name, count in self._meshes.items():
-            ranks = range(first, first + count)
-            found[name] = self._attach(name, [arrivals[rank] for rank in ranks])
-            first += count
-        return JobState(found)
-
-    def _give_up(self, why: JobError) -> None:
-        """End a job that did not come to be."""
-        try:
-            self.kill()
-        except JobError as error:
-            raise JobError(f"{why}\n{error}") from None
+        return JobState(
+            {
+                name: self._attach(name, [arrivals[rank] for rank in ranks])
+                for name, ranks in self._ranks().items()
+            }
+        )
 
     def _attach(self, name: str, arrivals: Sequence[Arrival]) -> HostMesh:
         if self._gateway is not None and not self._batch:
@@ -338,14 +318,8 @@ class SlurmJob(JobTrait):
         except BaseException:
             ending.cancel([f"{job}"])
             raise
-        return self._attach(self._mesh_of(rank), [arrivals[rank]])._refs()[0]
-
-    def _mesh_of(self, rank: int) -> str:
-        for name, count in self._meshes.items():
-            if rank < count:
-                return name
-            rank -= count
-        raise AssertionError(rank)
+        (name,) = (name for name, ranks in self._ranks().items() if rank in ranks)
+        return self._attach(name, [arrivals[rank]])._refs()[0]
 
     def _there(self) -> JobFolder:
         if self._folder is None:
