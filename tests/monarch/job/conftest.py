@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+import os
 import queue
 import uuid
 
 import pytest
 
 import monarch.actor
+from monarch.job import SlurmJob
 from tests.monarch.job.programs import start
 
 _FOREVER = """
@@ -42,3 +44,32 @@ def worker(address):
     for program in made:
         program.kill()
         program.communicate()
+
+
+@pytest.fixture
+def slurm_job(slurm):
+    """`slurm_job({"hosts": 2})`: a job that is ended with the test."""
+    made = []
+
+    def make(*arguments, **options):
+        given = {"monarch_port": 0, "bind_to": "127.0.0.1", **options}
+        made.append(SlurmJob(*arguments, **given))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.kill()
+
+
+@pytest.fixture
+def instead(tmp_path, monkeypatch):
+    """`instead("squeue", script)`: a command that runs in place of SLURM's for this test."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+    def make(name, script):
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n", encoding="ascii")
+        (folder / name).chmod(0o755)
+
+    return make

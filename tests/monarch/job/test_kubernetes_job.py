@@ -19,6 +19,7 @@ from monarch._job.kube.waiting import read
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, job_load
 from monarch.job.kubernetes import ImageSpec, KubeConfig, KubernetesJob
+from tests.monarch.job.looks import fails, ids
 from tests.monarch.job.programs import Who, gone, start
 
 pytestmark = pytest.mark.slow
@@ -85,10 +86,6 @@ def job(cluster):
     cluster.away = False
     for one in made:
         one.kill()
-
-
-def ids(mesh):
-    return [ref.node for ref in mesh._refs()]
 
 
 @pytest.mark.report("114")
@@ -174,30 +171,28 @@ def test_pods_that_are_there_are_found_by_their_labels(cluster, job):
     assert len(cluster.names("pods")) == 2
 
 
-def fails(cluster, made, match, seconds=20):
-    began = time.monotonic()
-    with pytest.raises(JobError, match=match):
-        made.state(cached_path=None)
-    assert time.monotonic() - began < seconds
-    assert not made.active
+def fails_leaving_nothing(cluster, made, match):
+    fails(made, match)
     assert cluster.names("pods") == cluster.names("secrets") == []
 
 
 def test_an_image_that_cannot_be_pulled(cluster, job):
     made = job(image=ImageSpec("nowhere:1"), w=2)
-    fails(cluster, made, "cannot start: ImagePullBackOff: Back-off pulling image")
+    fails_leaving_nothing(cluster, made, "cannot start: ImagePullBackOff: Back-off pulling image")
 
 
 def test_a_quota_that_is_exceeded_leaves_nothing(cluster, job):
     cluster.quota = 2
-    fails(cluster, job(w=3), "cannot make Pod .* exceeded quota: team")
+    fails_leaving_nothing(cluster, job(w=3), "cannot make Pod .* exceeded quota: team")
 
 
 @pytest.mark.report("111")
 def test_pods_that_do_not_come_in_time_are_named_with_the_reason(cluster, job, capfd):
     cluster.capacity = 1
     made = job(w=2, timeout=3.0)
-    fails(cluster, made, r"in 3 s: 1 of 2 pods ready, 1 Unschedulable: 0/1 nodes .*missing: .*-w-1")
+    fails_leaving_nothing(
+        cluster, made, r"in 3 s: 1 of 2 pods ready, 1 Unschedulable: 0/1 nodes .*missing: .*-w-1"
+    )
     assert capfd.readouterr().err.count("waiting for") == 1
 
 
@@ -283,14 +278,14 @@ def test_an_indexed_job_makes_the_pods_and_others_for_those_lost(cluster, job):
 
 def test_an_indexed_job_whose_program_does_not_start_is_told(cluster, job):
     made = job(image=ImageSpec("monarch:test", python="false"), indexed=True, w=1)
-    fails(cluster, made, "has ended: Error, exit code 1$")
+    fails_leaving_nothing(cluster, made, "has ended: Error, exit code 1$")
     assert cluster.names("jobs") == []
 
 
 def test_what_a_pods_program_failed_with_is_told(cluster, job, monkeypatch, tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['monarch'] = None\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ['PYTHONPATH']}")
-    fails(cluster, job(w=1), r"exit code 1: (.|\n)*ModuleNotFoundError")
+    fails_leaving_nothing(cluster, job(w=1), r"exit code 1: (.|\n)*ModuleNotFoundError")
 
 
 @pytest.mark.parametrize("ended", [OOM, EVICTED], ids=["OOMKilled", "Evicted"])

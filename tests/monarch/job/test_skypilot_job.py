@@ -22,6 +22,7 @@ from monarch.actor import ActorCrashError
 from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SkyPilotJob, job_load
 from monarch.mesh import ProcessMesh
+from tests.monarch.job.looks import fails, ids
 from tests.monarch.job.programs import Who, gone, lives, start
 
 pytestmark = pytest.mark.slow
@@ -74,10 +75,6 @@ def job(clouds):
     clouds.tell("stuck")
     for one in made:
         one.kill()
-
-
-def ids(mesh):
-    return [ref.node for ref in mesh._refs()]
 
 
 def test_hosts_are_clusters_and_run_processes(clouds, job):
@@ -214,24 +211,24 @@ def test_a_host_ends_by_itself_where_its_client_vanished(clouds):
     assert gone([proc, worker], 20)
 
 
-def fails(clouds, made, match, seconds=30):
-    began = time.monotonic()
-    with pytest.raises(JobError, match=match):
-        made.state(cached_path=None)
-    assert time.monotonic() - began < seconds
-    assert not made.active
+def fails_leaving_nothing(clouds, made, match):
+    fails(made, match)
     assert clouds.clusters() == []
     assert list(Path(".monarch/skypilot").iterdir()) == []
 
 
 def test_a_quota_that_is_exceeded_leaves_nothing(clouds, job):
     clouds.tell("fail", c_1="Failed to acquire resources in all zones: quota exceeded")
-    fails(clouds, job({"hosts": 2}), "cannot launch c-1: ResourcesUnavailableError: .* quota exc")
+    fails_leaving_nothing(
+        clouds, job({"hosts": 2}), "cannot launch c-1: ResourcesUnavailableError: .* quota exc"
+    )
 
 
 def test_where_skypilot_cannot_stop_clusters_by_itself_it_says_what_to_give(clouds, job):
     clouds.tell("fail", c_0="Autostop is supported only for container clusters on Slurm")
-    fails(clouds, job({"hosts": 1}), r"Autostop is .*idle_minutes_to_autostop=None does without")
+    fails_leaving_nothing(
+        clouds, job({"hosts": 1}), r"Autostop is .*idle_minutes_to_autostop=None does without"
+    )
 
 
 def test_a_launch_that_is_ended_while_it_waits(clouds, job):
@@ -239,7 +236,7 @@ def test_a_launch_that_is_ended_while_it_waits(clouds, job):
     made = job({"hosts": 2})
     made.apply()
     threading.Timer(1.0, shutil.rmtree, [clouds.folder / "c-1"]).start()
-    fails(clouds, made, "cannot launch c-1: .*it was cancelled")
+    fails_leaving_nothing(clouds, made, "cannot launch c-1: .*it was cancelled")
 
 
 def test_a_port_that_is_taken_is_told(clouds, job):
@@ -247,19 +244,23 @@ def test_a_port_that_is_taken_is_told(clouds, job):
         taken.bind(("127.8.1.1", 0))
         taken.listen()
         made = job({"hosts": 1}, monarch_port=taken.getsockname()[1])
-        fails(clouds, made, r"(?s)program of c-0 has ended: FAILED.*cannot listen on .*in use")
+        fails_leaving_nothing(
+            clouds, made, r"(?s)program of c-0 has ended: FAILED.*cannot listen on .*in use"
+        )
 
 
 def test_a_program_that_does_not_start_is_told_with_its_last_words(clouds, job):
     made = job({"hosts": 1}, python_exe="/no/python")
-    fails(clouds, made, r"(?s)program of c-0 has ended: FAILED; its last output:.*/no/python")
+    fails_leaving_nothing(
+        clouds, made, r"(?s)program of c-0 has ended: FAILED; its last output:.*/no/python"
+    )
 
 
 def test_hosts_that_do_not_come_in_time_are_named_with_the_reason(clouds, job, capfd):
     clouds.tell("held", c_1="Launching: no capacity in us-west1")
     made = job({"hosts": 2}, job_start_timeout=4.0)
     reason = r"1 of 2 hosts ready, 1 pending \(Launching: no capacity in us-west1\); missing: c-1"
-    fails(clouds, made, reason)
+    fails_leaving_nothing(clouds, made, reason)
     assert capfd.readouterr().err.count("waiting for SkyPilot job c: 1 of 2 hosts ready") == 1
 
 

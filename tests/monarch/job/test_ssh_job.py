@@ -7,7 +7,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -15,9 +14,9 @@ import pytest
 from ci import sshd
 from monarch._link import secret
 from monarch.actor import ActorCrashError
-from monarch.errors import JobError
 from monarch.job import DEFAULT_JOB_PATH, SSHJob, job_load
 from monarch.mesh import ProcessMesh
+from tests.monarch.job.looks import fails
 from tests.monarch.job.programs import Who, gone, lives, start
 
 pytestmark = pytest.mark.slow
@@ -121,14 +120,6 @@ def test_a_stored_job_outlives_its_client_and_is_used_by_the_next(server, job):
     second.communicate("")
     job_load(DEFAULT_JOB_PATH).kill()
     assert gone([worker], 20)
-
-
-def fails(made, match, seconds=30):
-    began = time.monotonic()
-    with pytest.raises(JobError, match=match):
-        made.state(cached_path=None)
-    assert time.monotonic() - began < seconds
-    assert not made.active
 
 
 def test_a_host_that_cannot_be_reached_ends_the_others(job, server):
