@@ -169,4 +169,4 @@ def _beside(
     if not added and any(each.start == each.end == insertion.start for each in edits):
         insertion, added = placement.on_top(unit, header)
         return [insertion, *edits], added
-    return [*edits, insertion], added
+    return [insertion, *edits], added

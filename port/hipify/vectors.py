@@ -1,4 +1,4 @@
-"""CUDA's vector types, by their own names and by those that a tree gives them."""
+"""CUDA's types of vectors and halves, by their own names and by those that a tree gives them."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ if TYPE_CHECKING:
 
 VECTOR = re.compile(
     rb"(?:u?(?:char|short|int|long|longlong)|float|double)[1-4]|cu(?:Float|Double)?Complex"
+    rb"|(?:__)?half2?|(?:__)?nv_bfloat162?"
 )
 
 
 def named(aliases: Iterable[tuple[bytes, bytes]]) -> frozenset[bytes]:
-    """The names that lead to a vector type; `aliases` are (name, what it stands for) pairs."""
+    """The names that lead to such a type; `aliases` are (name, what it stands for) pairs."""
     leading: dict[bytes, set[bytes]] = {}
     for alias, meant in aliases:
         leading.setdefault(meant, set()).add(alias)

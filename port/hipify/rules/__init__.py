@@ -17,6 +17,7 @@ from port.hipify.rules import (
     blas,
     constness,
     contexts,
+    device_functions,
     enum_values,
     environment,
     jit,
@@ -68,6 +69,7 @@ _MODULES = (
     merges,
     trigraphs,
     vector_operators,
+    device_functions,
 )
 
 RULES: tuple[Rule, ...] = tuple(module.rule for module in _MODULES)

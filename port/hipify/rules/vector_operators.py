@@ -1,12 +1,12 @@
-"""Operators that a project declares on CUDA's vector types, which HIP's have by themselves."""
+"""Operators of a project on CUDA's vectors and halves, which HIP's have by themselves."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from port.hipify import preference
 from port.hipify.calls import call_at
 from port.hipify.lexer import IDENT
-from port.hipify.rewrite import Edit
 from port.hipify.vectors import VECTOR
 
 if TYPE_CHECKING:
@@ -15,16 +15,14 @@ if TYPE_CHECKING:
     from port.hipify.calls import Call
     from port.hipify.context import Context
     from port.hipify.findings import Finding
+    from port.hipify.rewrite import Edit
     from port.hipify.unit import Unit
 
 RULES = {"vector-operator": "An operator on a vector type is one that HIP's type has, too"}
 
-OWN = b"PORT_OWN_OPERATOR"
-_PIECE = "port_own_operator"
 _PLAIN = frozenset((b"+", b"-", b"*", b"/", b"%", b"&", b"|", b"^", b"<<", b">>"))
 _ASSIGNING = frozenset(each + b"=" for each in _PLAIN)
 _STEPS = frozenset((b"++", b"--"))
-_TYPE = frozenset((b"*", b"&", b"::"))
 _QUALIFIERS = frozenset((b"const", b"volatile", b"struct", b"&"))
 
 
@@ -38,11 +36,10 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
         call = _declared(unit, index)
         if call is None or not _clashes(unit, context, index, call):
             continue
-        first = _first(unit, index)
-        if any(unit.text(each) == OWN for each in range(first - 1, index)):
+        edit = preference.before_hips(unit, index)
+        if edit is None:
             continue
-        start = unit.tokens.starts[first]
-        yield Edit(start, start, OWN + b" ", compat=(_PIECE,))
+        yield edit
         if not told:
             told = True
             name = b"operator" + unit.text(index + 1)
@@ -89,16 +86,3 @@ def _vector(unit: Unit, context: Context, parameter: range) -> bytes | None:
         return None
     word = words[0]
     return word if VECTOR.fullmatch(word) or word in context.project.vectors else None
-
-
-def _first(unit: Unit, index: int) -> int:
-    """The first token of the declaration of the operator at `index`."""
-    first = index
-    while first > 0:
-        before = first - 1
-        if unit.kind(before) != IDENT and unit.text(before) not in _TYPE:
-            break
-        if unit.directive_at(before) is not None:
-            break
-        first = before
-    return first

@@ -15,7 +15,7 @@ from tests.port.hipify.one_file import output, reports
 if TYPE_CHECKING:
     from pathlib import Path
 
-OWN = "PORT_OWN_OPERATOR"
+OWN = "PORT_OWN"
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,8 @@ OWN = "PORT_OWN_OPERATOR"
         "__host__ __device__ void operator+=(float3 &a, float3 b) { a.x += b.x; }",
         "inline void operator-=(uint4 &, const uint4);",
         "int2 &operator++(int2 &a);",
+        "__device__ half2 operator*(const half2 &a, const half2 &b) { return a; }",
+        "__device__ nv_bfloat16 operator+(nv_bfloat16 a, nv_bfloat16 b) { return a; }",
         "inline cuDoubleComplex operator*(cuDoubleComplex a, cuDoubleComplex b) { return a; }",
     ],
 )
