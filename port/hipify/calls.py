@@ -48,6 +48,11 @@ def calls(source: Source, name: bytes) -> Iterator[Call]:
             yield call
 
 
+def is_plain(source: Source, call: Call) -> bool:
+    """Whether the arguments can be counted: no pack is expanded among them."""
+    return all(source.text(index) != b"..." for part in call.arguments for index in part)
+
+
 def _call(source: Source, name: int, opening: int) -> Call | None:
     if source.text(opening) != b"(":
         return None

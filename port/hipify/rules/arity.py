@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from port.hipify.calls import calls
+from port.hipify.calls import calls, is_plain
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from port.hipify.calls import Call
     from port.hipify.context import Context
     from port.hipify.findings import Finding
     from port.hipify.rewrite import Edit
@@ -48,7 +47,7 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
         for call in calls(unit, name):
             given = len(call.arguments)
             few = given + (1 if unit.path.endswith(_C_SUFFIX) else 2) <= wanted and given in known
-            if (given > wanted or few) and _is_plain(unit, call):
+            if (given > wanted or few) and is_plain(unit, call):
                 yield unit.finding(
                     "arity",
                     "error",
@@ -57,8 +56,3 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                     f"{context.release} takes {wanted}: {', '.join(hip.parameters)}",
                     entry.note or f"call {entry.target} with its own arguments on HIP",
                 )
-
-
-def _is_plain(unit: Unit, call: Call) -> bool:
-    """Whether the arguments can be counted: no pack is expanded among them."""
-    return all(unit.text(index) != b"..." for part in call.arguments for index in part)
