@@ -69,15 +69,9 @@ class CommandActor(Actor):
                         command, stdout=out, stderr=err, check=False, **options
                     ).returncode
                 )
-        try:
-            program = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
-            )
-        except OSError:
-            if lines is not None:
-                lines.send(("", b""))  # nothing will come
-            raise
-        with program:
+        with subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options
+        ) as program:
             _pass_on(program, lines)
             return _status(program.wait())
 
@@ -147,9 +141,8 @@ def _run(
         channel: Any = Channel.open()
         port, receiver = channel
         ended = actors.run.call(*given, port)
-        running = len(chosen) if given[3] is None else 0
-        while running:
-            running -= _print(receiver.recv().get())
+        if given[3] is None:
+            _print_until(ended, port, receiver)
         return max(int(status) for _, status in ended.get())
     finally:
         procs.stop().get(timeout=_STOP_SECONDS)
@@ -181,19 +174,26 @@ def _in_background(work: Callable[[], int], what: str) -> Future[int]:
     return Pending(inbox, 1, settle, f"command {what!r}")
 
 
-def _print(line: tuple[str, bytes]) -> bool:
-    """Print one line; True where it says that a program has printed its last."""
-    name, data = line
-    if not name:
-        return True
-    stream = sys.stderr if name == "stderr" else sys.stdout
-    stream.write(data.decode(errors="replace"))
-    stream.flush()
-    return False
+def _print_until(ended: Future[Any], port: Any, receiver: Any) -> None:
+    """Print what comes until all programs have ended, or one of their processes is lost."""
+    import threading  # noqa: PLC0415 - only to run one
+
+    def close() -> None:
+        ended.exception()
+        port.send(("", b""))  # the lines of a program come before its status
+
+    threading.Thread(target=close, daemon=True).start()
+    while True:
+        name, data = receiver.recv().get()
+        if not name:
+            return
+        stream = sys.stderr if name == "stderr" else sys.stdout
+        stream.write(data.decode(errors="replace"))
+        stream.flush()
 
 
 def _pass_on(program: Any, lines: Any) -> None:
-    """Send each line as it comes, of both streams, and at last that there are no more."""
+    """Send each line as it comes, of both streams."""
     import threading  # noqa: PLC0415 - only to run one
 
     def read(name: str, pipe: Any) -> None:
@@ -202,11 +202,8 @@ def _pass_on(program: Any, lines: Any) -> None:
 
     other = threading.Thread(target=read, args=("stderr", program.stderr))
     other.start()
-    try:
-        read("stdout", program.stdout)
-        other.join()
-    finally:
-        lines.send(("", b""))
+    read("stdout", program.stdout)
+    other.join()
 
 
 def _status(code: int) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from monarch.actor import ActorError, this_host
+from monarch.actor import ActorCrashError, ActorError, this_host
 from monarch.job import ProcessJob, exec_command
 
 T = 60
@@ -79,6 +79,11 @@ def test_what_stops_a_command_from_starting_is_raised_to_who_waits():
 
 def test_a_signal_is_told_as_shells_do():
     assert exec_command(this_host(), ["sh", "-c", "kill -9 $$"]).get(T) == 137
+
+
+def test_the_death_of_the_process_that_runs_a_command_is_raised_to_who_waits():
+    with pytest.raises(ActorCrashError):
+        exec_command(this_host(), ["sh", "-c", "kill -9 $PPID; sleep 30"]).get(T)
 
 
 def test_what_cannot_be_meant_is_refused():
