@@ -16,6 +16,7 @@ from monarch.errors import JobError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import IO
 
 _SECONDS = 30.0  # for the tunnels to be there
 _UNTIL = "cat"  # it ends with its input, and so with this program however that ends
@@ -73,16 +74,12 @@ class Tunnels:
                     "ssh is not on this machine's PATH, and leads to the hosts (Debian: apt-get "
                     "install openssh-client)"
                 ) from None
-            self._programs.append(program)
-            end = time.monotonic() + _SECONDS
-            while not all(os.path.exists(path) for path in ways.values()):  # noqa: PTH110 - of a list
-                late = time.monotonic() > end
-                if program.poll() is not None or late:
-                    said.seek(0)
-                    text = said.read()[-1000:].decode(errors="replace").strip()
-                    why = f"is not there after {_SECONDS:g} s" if late else "cannot be made"
-                    raise JobError(f"the tunnel by ssh to {gateway} {why}:\n{text}")
-                time.sleep(0.02)
+            try:
+                _wait(program, list(ways.values()), gateway, said)
+            except BaseException:
+                _end([program])
+                raise
+        self._programs.append(program)
         for url, path in ways.items():
             self._ways[url] = program
             lead(url, path)
@@ -96,15 +93,34 @@ class Tunnels:
         for url in ways:
             lead(url, None)
         programs, self._programs = self._programs, []
-        for program in programs:
-            program.terminate()
-            if program.stdin is not None:
-                program.stdin.close()
-        for program in programs:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                program.wait(5.0)
-            program.kill()
-            program.wait()
+        _end(programs)
         if self._folder is not None:
             shutil.rmtree(Path(self._folder), ignore_errors=True)
             self._folder = None
+
+
+def _wait(
+    program: subprocess.Popen[bytes], paths: list[str], gateway: str, said: IO[bytes]
+) -> None:
+    """Wait until a program has made all its tunnels; `said` has what it prints."""
+    end = time.monotonic() + _SECONDS
+    while not all(os.path.exists(path) for path in paths):  # noqa: PTH110 - of a list
+        late = time.monotonic() > end
+        if program.poll() is not None or late:
+            said.seek(0)
+            text = said.read()[-1000:].decode(errors="replace").strip()
+            why = f"is not there after {_SECONDS:g} s" if late else "cannot be made"
+            raise JobError(f"the tunnel by ssh to {gateway} {why}:\n{text}")
+        time.sleep(0.02)
+
+
+def _end(programs: list[subprocess.Popen[bytes]]) -> None:
+    for program in programs:
+        program.terminate()
+        if program.stdin is not None:
+            program.stdin.close()
+    for program in programs:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            program.wait(5.0)
+        program.kill()
+        program.wait()
