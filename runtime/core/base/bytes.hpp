@@ -40,4 +40,18 @@ void store_little(MutableBytes bytes, Integer value) noexcept {
   std::memcpy(bytes.data(), &value, sizeof(Integer));
 }
 
+// Puts integers one after the other into bytes that have room for them.
+class LittleWriter {
+ public:
+  explicit LittleWriter(MutableBytes out) noexcept : out_(out) {}
+  template <typename Integer>
+  void put(Integer value) noexcept {
+    store_little(out_, value);
+    out_ = out_.subspan(sizeof(Integer));
+  }
+
+ private:
+  MutableBytes out_;
+};
+
 }  // namespace monarch::base

@@ -19,19 +19,6 @@ constexpr std::uint8_t kPrevious = 4;
 constexpr std::uint8_t kAfter = 8;
 constexpr std::size_t kBranchHead = 16;
 
-class Writer {
- public:
-  explicit Writer(base::MutableBytes out) noexcept : out_(out) {}
-  template <typename Integer>
-  void put(Integer value) noexcept {
-    base::store_little(out_, value);
-    out_ = out_.subspan(sizeof(Integer));
-  }
-
- private:
-  base::MutableBytes out_;
-};
-
 template <typename Integer>
 void append(std::vector<std::byte>& out, Integer value) {
   if constexpr (sizeof(Integer) == 1) {
@@ -152,7 +139,7 @@ std::vector<std::byte> write_branch(const Branch& branch) {
 
 std::vector<std::byte> cast_message(const Cast& cast, Bytes branch) {
   std::vector<std::byte> message(k_cast_head + branch.size());
-  Writer out(message);
+  base::LittleWriter out(message);
   out.put(cast.origin);
   out.put(cast.number);
   out.put(cast.stable);
@@ -163,7 +150,7 @@ std::vector<std::byte> cast_message(const Cast& cast, Bytes branch) {
 }
 
 void write_deliver(const Deliver& deliver, base::MutableBytes head) noexcept {
-  Writer out(head);
+  base::LittleWriter out(head);
   out.put(deliver.origin);
   out.put(deliver.number);
   out.put(deliver.previous);
@@ -172,7 +159,7 @@ void write_deliver(const Deliver& deliver, base::MutableBytes head) noexcept {
 }
 
 void write_answer(const Answer& answer, base::MutableBytes head) noexcept {
-  Writer out(head);
+  base::LittleWriter out(head);
   out.put(answer.origin);
   out.put(answer.number);
   out.put(answer.rank);

@@ -9,32 +9,11 @@ using base::Bytes;
 using base::Code;
 using base::Error;
 
-class Writer {
- public:
-  explicit Writer(base::MutableBytes out) noexcept : out_(out) {}
-  template <typename Integer>
-  void put(Integer value) noexcept {
-    if constexpr (sizeof(Integer) == 1) {
-      out_[0] = static_cast<std::byte>(value);
-    } else {
-      base::store_little(out_, value);
-    }
-    out_ = out_.subspan(sizeof(Integer));
-  }
-
- private:
-  base::MutableBytes out_;
-};
-
 template <typename Integer>
 Integer take(Bytes& bytes) noexcept {
   const Bytes part = bytes.first(sizeof(Integer));
   bytes = bytes.subspan(sizeof(Integer));
-  if constexpr (sizeof(Integer) == 1) {
-    return static_cast<Integer>(part[0]);
-  } else {
-    return base::load_little<Integer>(part);
-  }
+  return base::load_little<Integer>(part);
 }
 
 std::string_view take_text(Bytes& bytes, std::size_t size) noexcept {
@@ -55,7 +34,7 @@ Error reserved(std::string_view what) {
 }  // namespace
 
 void write_call(const Call& call, base::MutableBytes head) noexcept {
-  Writer out(head);
+  base::LittleWriter out(head);
   out.put(call.actor);
   out.put(call.sender);
   out.put(call.reply_proc);
@@ -68,20 +47,20 @@ void write_call(const Call& call, base::MutableBytes head) noexcept {
 }
 
 void write_reply(const Reply& reply, base::MutableBytes head) noexcept {
-  Writer out(head);
+  base::LittleWriter out(head);
   out.put(reply.inbox);
   out.put(reply.rank);
   out.put(std::uint32_t{reply.status});
 }
 
 void write_cancel(const Cancel& cancel, base::MutableBytes head) noexcept {
-  Writer out(head);
+  base::LittleWriter out(head);
   out.put(cancel.actor);
   out.put(cancel.inbox);
 }
 
 void write_credit(const Credit& credit, base::MutableBytes head) noexcept {
-  Writer out(head);
+  base::LittleWriter out(head);
   out.put(credit.target);
   out.put(credit.bytes);
 }
