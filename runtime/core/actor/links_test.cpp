@@ -4,6 +4,7 @@
 
 #include <array>
 #include <chrono>
+#include <ctime>
 #include <string>
 #include <thread>
 
@@ -134,26 +135,19 @@ TEST_CASE("a peer that was silent is back when its session has another connectio
   ::close(next[1]);
 }
 
-// A worker leads until an answer comes for another thread, which takes the lead over only if it has
-// to wait on. No timer helps: the next heartbeat is in an hour.
-TEST_CASE("a process is reached while the thread that was to lead next is busy") {
-  const Limits limits{.heartbeat = std::chrono::hours(1)};
-  Engine here(1, limits), there(2, limits);
-  connect(here, there);
-  const Echo echo_here(here, here.main_worker());
-  const Echo echo_there(there, there.main_worker());
-  const auto from_here = target(here, 2, 7);
-  const auto from_there = target(there, 1, 7);
-  create(here, *from_here);
-  create(there, *from_there);
-  for (int i = 0; i < 3; ++i) {
-    CHECK(answer(here, *call(here, from_here, "slow", "x")) == "x");
-    const auto inbox = call(there, from_there, "e", "y");
-    const auto late = base::SteadyClock().now() + std::chrono::seconds(5);
-    CHECK(waited_out([&] { return there.wait(*inbox, 1, late); }) == Waited::kDone);
-  }
-  here.stop();
-  there.stop();
+TEST_CASE("a session whose peer has not said where to go on costs no processor") {
+  Engine here(1);
+  const auto ends = sockets();
+  REQUIRE(here.add_link(2, ends[0], nullptr, /*session=*/true).ok());
+  const auto inbox = call(here, target(here, 2, 7), "e", "x");
+  ::close(ends[1]);
+  CHECK(here.control()->kind == Event::Kind::kBroken);
+  const auto next = sockets();
+  REQUIRE(here.resume_link(2, next[0], nullptr).ok());
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  CHECK(std::clock() - before < CLOCKS_PER_SEC / 10);
+  ::close(next[1]);
 }
 
 // Of a thread that waits for work, and of the caretaker, in both.

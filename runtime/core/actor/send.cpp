@@ -77,7 +77,7 @@ void Engine::flush(Peer& peer) {
 void Engine::update_writing(Peer& peer) {
   net::Link& link = *peer.link;
   if (link.broken()) return;
-  const bool waits = link.unsent() > 0;
+  const bool waits = link.has_to_write();
   if (waits == link.waits_for_space) return;
   link.waits_for_space = waits;
   if (const auto token = token_of(link.fd())) {

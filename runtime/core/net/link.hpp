@@ -76,6 +76,12 @@ class Link {
     return session_ ? session_->unsent() : out_.size() - sent_;
   }
 
+  // Whether flush() has something to write: on a resumed connection not before the peer has said
+  // where to go on.
+  [[nodiscard]] bool has_to_write() const noexcept {
+    return session_ ? !session_->next().empty() : unsent() > 0;
+  }
+
   // Reads what is there, up to a bound, and hands out the frames; views into the frame live until
   // `handle` returns, unless it keeps their storage. False at end of file, on an error of the
   // socket, and when the bytes are no frames of ours: `why()` says which.
