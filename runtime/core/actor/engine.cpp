@@ -166,39 +166,24 @@ base::Result<void> Engine::attach(Worker& worker, int fd) {
 // Where a new actor lives. Actors keep their thread, since libraries keep state per thread; they
 // share one only when there are many, and move off it when it is stuck in another's endpoint.
 Worker& Engine::home_for(std::uint16_t flags) {
-  const auto started = [this](Worker& worker) -> Worker& {
-    push_event({.kind = Event::Kind::kWorker, .worker = &worker});
-    return worker;
-  };
-  const bool main_free = main_ != nullptr && main_->actors == 0;
-  if ((flags & k_loop) != 0) {
-    if (main_free) {
-      main_->is_loop = true;
-      return *main_;
-    }
-    Worker* least = nullptr;
-    std::uint32_t loops = 0;
-    for (const auto& worker : workers_) {
-      if (!worker->is_loop) continue;
-      ++loops;
-      if (least == nullptr || worker->actors < least->actors) least = worker.get();
-    }
-    if (least != nullptr && (least->actors == 0 || loops >= limits_.loops)) return *least;
-    Worker& made = add_worker();
-    made.is_loop = true;
-    return started(made);
+  const bool loop = (flags & k_loop) != 0;
+  if (main_ != nullptr && main_->actors == 0 && (loop || !main_->is_loop)) {
+    main_->is_loop = loop;
+    return *main_;
   }
-  if (main_free && !main_->is_loop) return *main_;
   Worker* least = nullptr;
-  std::uint32_t own = 0;
+  std::uint32_t count = 0;
   for (const auto& worker : workers_) {
-    if (worker->is_foreign || worker->is_loop) continue;
-    ++own;
-    if (worker->actors == 0) return *worker;
+    if (worker->is_foreign || worker->is_loop != loop) continue;
+    ++count;
     if (least == nullptr || worker->actors < least->actors) least = worker.get();
   }
-  if (own < limits_.workers || least == nullptr) return started(add_worker());
-  return *least;
+  const std::uint32_t most = loop ? limits_.loops : limits_.workers;
+  if (least != nullptr && (least->actors == 0 || count >= most)) return *least;
+  Worker& made = add_worker();
+  made.is_loop = loop;
+  push_event({.kind = Event::Kind::kWorker, .worker = &made});
+  return made;
 }
 
 Token Engine::set_state(std::uint64_t actor, Token state) {
