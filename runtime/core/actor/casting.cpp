@@ -213,8 +213,7 @@ void Engine::pass_on(const wire::CastRelay::Effects& effects, const wire::Cast& 
   for (const wire::CastRelay::Report& report : effects.reports) {
     (void)send(peer_of(report.to), report.kind, report.message, {}, {}, {}, {});
   }
-  const auto due = casting_.relay.due();
-  if (due && caretaker_until_ > *due) wake_caretaker();
+  if (const auto due = casting_.relay.due()) look_by(*due);
 }
 
 std::optional<base::Instant> Engine::expire_casts(base::Instant now) {

@@ -301,9 +301,11 @@ class Engine {
   void dispatch(const std::vector<net::Ready>& events);
   Waited wait_space(Lock& lock, const std::function<bool()>& ready);
   void release_lead();
+  void offer_lead();
   void notify(Waiter& waiter);
   void wake_worker(Worker& worker);
   void wake_caretaker();
+  void look_by(base::Instant due);  // the caretaker is to look at its timers, then or earlier
   void arm_relief(const Worker& worker);
   void update_writing(Peer& peer);
   [[nodiscard]] Worker* worker_of_this_thread();

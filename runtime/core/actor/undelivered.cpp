@@ -29,7 +29,10 @@ void Engine::hold(std::shared_ptr<Request> request) {
     return;
   }
   Early& early = early_[request->actor];
-  if (early.requests.empty()) early.since = clock_.now();
+  if (early.requests.empty()) {
+    early.since = clock_.now();
+    look_by(early.since + kEarly);
+  }
   early.requests.push_back(std::move(request));
 }
 

@@ -55,7 +55,11 @@ void Engine::delay_flush(base::Instant now) {
   ++delays_;
   if (std::exchange(flush_armed_, true)) return;
   flush_due_ = now + k_flush_delay;
-  if (caretaker_until_ > flush_due_) wake_caretaker();
+  look_by(flush_due_);
+}
+
+void Engine::look_by(base::Instant due) {
+  if (caretaker_until_ > due) wake_caretaker();
 }
 
 void Engine::arm_relief(const Worker& worker) {
@@ -72,14 +76,20 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
   const bool is_worker = &list == &idle_;
   bool spin = true;
   bool gave_away = false;  // the lead, to the thread that was handed something
+  bool slept = false;      // and may have been told to lead
+  // Whoever leaves without leading tells the next one.
+  const auto leave = [&](Waited how) {
+    if (slept && lead_ == Lead::kFree) offer_lead();
+    return how;
+  };
   if (ready()) return Waited::kDone;
   ++waits_;
   flush_all();
   while (true) {
-    if (ready()) return Waited::kDone;
+    if (ready()) return leave(Waited::kDone);
     if (stopping_) return Waited::kStopped;
     const base::Instant now = clock_.now();
-    if (deadline && now >= *deadline) return Waited::kTimeout;
+    if (deadline && now >= *deadline) return leave(Waited::kTimeout);
     const auto until = is_worker ? deadline : sooner(deadline, now + kSlice);
     if (lead_ == Lead::kFree && !gave_away) {
       lead_ = Lead::kThread;
@@ -110,17 +120,14 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
       if (polling_) poller_.wake();
     }
     list.push_back(&waiter);
-    const auto slept = until ? waiter.condition.wait_until(lock, *until)
+    const auto woken = until ? waiter.condition.wait_until(lock, *until)
                              : (base::wait(waiter.condition, lock), std::cv_status::no_timeout);
     std::erase(list, &waiter);
     if (wants) --wanted_;
-    // Told to lead when it has no need to any more, it tells the next one.
-    if (ready() && lead_ == Lead::kFree && !followers_.empty()) {
-      followers_.front()->condition.notify_one();
-    }
-    if (slept == std::cv_status::timeout && !is_worker && !ready()) {
+    slept = true;
+    if (woken == std::cv_status::timeout && !is_worker && !ready()) {
       if (deadline && clock_.now() >= *deadline) continue;
-      return Waited::kSignal;
+      return leave(Waited::kSignal);
     }
   }
 }
@@ -128,6 +135,12 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
 void Engine::release_lead() {
   lead_ = Lead::kFree;
   leader_ = nullptr;
+  offer_lead();
+}
+
+// Nobody polls: who waits for an answer is to, or the caretaker sees to it within a tick. A worker
+// with nothing to do is not woken at once, since most often the lead is back before that.
+void Engine::offer_lead() {
   if (!followers_.empty()) {
     followers_.front()->condition.notify_one();
   } else if (caretaker_deep_) {

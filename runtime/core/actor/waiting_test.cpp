@@ -1,0 +1,58 @@
+// Who polls while threads wait and work, and how all of it ends. No heartbeat helps where the next
+// one is in an hour.
+#include <doctest/doctest.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include "actor/engine.hpp"
+#include "actor/engine_world.hpp"
+
+namespace monarch::actor {
+namespace {
+
+using namespace world;
+
+constexpr Limits kNoBeats{.heartbeat = std::chrono::hours(1)};
+
+Waited wait_for_seconds(Engine& engine, Inbox& inbox, int seconds) {
+  const auto late = base::SteadyClock().now() + std::chrono::seconds(seconds);
+  return waited_out([&] { return engine.wait(inbox, 1, late); });
+}
+
+// A worker leads until an answer comes for another thread, which takes the lead over only if it has
+// to wait on.
+TEST_CASE("a process is reached while the thread that was to lead next is busy") {
+  Engine here(1, kNoBeats), there(2, kNoBeats);
+  connect(here, there);
+  const Echo echo_here(here, here.main_worker());
+  const Echo echo_there(there, there.main_worker());
+  const auto from_here = target(here, 2, 7);
+  const auto from_there = target(there, 1, 7);
+  create(here, *from_here);
+  create(there, *from_there);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(answer(here, *call(here, from_here, "slow", "x")) == "x");
+    const auto inbox = call(there, from_there, "e", "y");
+    CHECK(wait_for_seconds(there, *inbox, 5) == Waited::kDone);
+  }
+  here.stop();
+  there.stop();
+}
+
+TEST_CASE("a message for an actor that does not come is refused in time") {
+  Engine here(1, kNoBeats), there(2, kNoBeats);
+  connect(here, there);
+  const Echo echo(there, there.main_worker());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));  // the caretaker of both sleeps deep
+  const auto inbox = call(here, target(here, 2, 8), "e", "x");
+  CHECK(wait_for_seconds(here, *inbox, 20) == Waited::kDone);
+  there.stop();
+}
+
+}  // namespace
+}  // namespace monarch::actor
