@@ -307,13 +307,18 @@ void Engine::take_gathered(const wire::Gathered& gathered) {
   wire::CastOrigin::Effects effects;
   const auto found = casting_.flying.find(gathered.number);
   const std::uint64_t inbox = found == casting_.flying.end() ? 0 : found->second.call.inbox;
+  const auto waits = inboxes_.find(inbox);
+  const std::uint64_t end = waits == inboxes_.end() ? 0 : waits->second->expected;
   for (const wire::Group& group : gathered.groups) {
     casting_.origin.gathered(gathered.number, group.status, group.ranks, effects);
-    if (group.status >= wire::k_missed || inbox == 0) continue;
+    if (group.status >= wire::k_missed) continue;
     const Payload payload = copy_payload(group.payload, {});
     for (const wire::Ranks::Run& run : group.ranks.runs()) {
-      for (std::uint32_t i = 0; i < run.count; ++i) {
-        arrive(inbox, {run.first + i, static_cast<std::uint8_t>(group.status), payload});
+      // A run says what it likes: there are no more ranks than the call has.
+      const std::uint64_t behind = std::min(end, std::uint64_t{run.first} + run.count);
+      for (std::uint64_t rank = run.first; rank < behind; ++rank) {
+        arrive(inbox, {static_cast<std::uint32_t>(rank), static_cast<std::uint8_t>(group.status),
+                       payload});
       }
     }
   }

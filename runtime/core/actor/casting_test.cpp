@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <array>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <thread>
@@ -9,6 +10,9 @@
 
 #include "actor/engine.hpp"
 #include "actor/engine_world.hpp"
+#include "net/link.hpp"
+#include "wire/cast.hpp"
+#include "wire/message.hpp"
 
 namespace monarch::actor {
 namespace {
@@ -150,6 +154,36 @@ TEST_CASE("what goes by the tree and what goes directly keeps its order") {
   REQUIRE(all.ok());
   CHECK(world.wait(**all)[0].second == expected);
   world.settle();
+}
+
+TEST_CASE("answers of an agent for more ranks than a call has are those of its ranks") {
+  Engine origin(kOrigin, {.cast_from = 2});
+  const std::array<std::uint64_t, 2> ids{1000, 1001};
+  std::vector<std::unique_ptr<net::Link>> ends;  // the agent's, and those of two processes
+  for (const std::uint64_t id : {std::uint64_t{100}, ids[0], ids[1]}) {
+    const auto pair = sockets();
+    REQUIRE(origin.add_link(id, pair[0]).ok());
+    ends.push_back(std::make_unique<net::Link>(pair[1]));
+  }
+  for (const std::uint64_t id : ids) origin.set_relay(id, 100);
+  const auto inbox = world::call(origin, origin.targets(ids, std::array{kActor, kActor}), "e", "x");
+  std::uint64_t number = 0;
+  const auto read = [&](wire::Frame& frame) {
+    Bytes plan;
+    if (const auto cast = wire::read_cast(frame.message, plan)) number = cast->number;
+    return true;
+  };
+  while (number == 0) REQUIRE(ends.front()->receive(read));
+  wire::Group group{.status = 0, .payload = bytes_of("said"), .ranks = {}};
+  group.ranks.add(0, ~std::uint32_t{0});
+  const auto message =
+      wire::gathered_message({.origin = kOrigin, .number = number, .groups = {group}});
+  REQUIRE(ends.front()->send(wire::Kind::kGathered, std::array{Bytes(message)}, {}).ok());
+  REQUIRE(ends.front()->flush());
+  const auto began = std::chrono::steady_clock::now();
+  CHECK(answer(origin, *inbox, 1) == "said");
+  CHECK(std::chrono::steady_clock::now() - began < std::chrono::seconds(10));
+  CHECK(origin.arrived(*inbox) == 2);
 }
 
 TEST_CASE("a call by the tree that is cancelled is settled all the same") {
