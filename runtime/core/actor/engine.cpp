@@ -55,23 +55,28 @@ Engine::~Engine() {
 }
 
 void Engine::stop() {
+  const std::lock_guard ending(ending_);
   {
     const Lock lock(mutex_);
-    if (!stopping_) {
-      flush_all();
-      stopping_ = true;
-      for (const auto* list : {&followers_, &idle_, &credit_waiters_}) {
-        for (Waiter* waiter : *list) waiter->condition.notify_all();
-      }
-      for (const auto& worker : workers_) wake_worker(*worker);
-      events_condition_.notify_all();
-      caretaker_condition_.notify_all();
-      poller_.wake();
-    }
+    halt();
   }
   if (thread_.joinable()) thread_.join();
   const Lock lock(mutex_);
   for (const auto& [id, peer] : peers_) drop_links(*peer);
+}
+
+// Ends every wait.
+void Engine::halt() {
+  if (stopping_) return;
+  flush_all();
+  stopping_ = true;
+  for (const auto* list : {&followers_, &idle_}) {
+    for (Waiter* waiter : *list) waiter->condition.notify_all();
+  }
+  for (const auto& worker : workers_) wake_worker(*worker);
+  events_condition_.notify_all();
+  caretaker_condition_.notify_all();
+  poller_.wake();
 }
 
 Peer& Engine::peer_of(std::uint64_t id) {

@@ -293,6 +293,8 @@ class Engine {
   bool attach_payload(Peer& peer, net::Link& link, base::Bytes message);
   bool take_chunk(Peer& peer, base::Bytes message);
 
+  void halt();
+
   // waiting (wait.cpp)
   template <typename Ready>
   Waited wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline, Ready ready,
@@ -389,6 +391,7 @@ class Engine {
   bool relief_armed_ = false;  // or that a worker may be stuck
   bool relief_soon_ = false;   // for a worker that waits for an answer
   wire::Rhythm rhythm_;
+  std::mutex ending_;  // held by who ends the thread
   std::thread thread_;
 };
 

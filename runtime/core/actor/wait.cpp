@@ -177,6 +177,12 @@ net::Polled Engine::poll_once(Lock& lock, std::optional<base::Instant> deadline,
   }
   lock.lock();
   polling_ = false;
+  if (polled == net::Polled::kFailed) {
+    push_event({.kind = Event::Kind::kWarning,
+                .text = "the runtime of this process has ended, since it cannot wait for messages "
+                        "any more: " + poller_.why()});
+    halt();
+  }
   dispatch(events_);
   return polled;
 }

@@ -54,5 +54,40 @@ TEST_CASE("a message for an actor that does not come is refused in time") {
   there.stop();
 }
 
+TEST_CASE("an engine that two threads stop at once is stopped for both") {
+  for (int i = 0; i < 200; ++i) {
+    Engine here(1);
+    std::thread other([&] { here.stop(); });
+    here.stop();
+    other.join();
+  }
+}
+
+#if defined(__linux__)
+int poller_of_this_process() {
+  for (int fd = 3; fd < 1024; ++fd) {
+    std::array<char, 64> name{};
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    if (::readlink(path.c_str(), name.data(), name.size() - 1) < 0) continue;
+    if (std::string_view(name.data()) == "anon_inode:[eventpoll]") return fd;
+  }
+  return -1;
+}
+
+TEST_CASE("all waits end where somebody has taken the engine's descriptors from it") {
+  Engine here(1, {.heartbeat = std::chrono::milliseconds(5)});
+  const auto inbox = here.open_inbox(false);
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  REQUIRE(::dup2(null, poller_of_this_process()) >= 0);
+  ::close(null);
+  CHECK(waited_out([&] { return here.wait(*inbox, 1, std::nullopt); }) == Waited::kStopped);
+  const auto event = here.control();
+  REQUIRE(event.has_value());
+  CHECK(event->kind == Event::Kind::kWarning);
+  CHECK(event->text.find("cannot wait for messages any more: Invalid argument") != std::string::npos);
+  CHECK(!here.control().has_value());
+}
+#endif
+
 }  // namespace
 }  // namespace monarch::actor

@@ -36,6 +36,12 @@ Error refused(int fd) {
 
 }  // namespace
 
+Polled Poller::failed() {
+  if (errno == EINTR) return Polled::kSignal;
+  why_ = std::strerror(errno);
+  return Polled::kFailed;
+}
+
 #if defined(__linux__)
 
 Poller::Poller() {
@@ -74,7 +80,7 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
   }
   std::array<epoll_event, kMost> events;
   const int count = ::epoll_wait(queue_.get(), events.data(), kMost, milliseconds);
-  if (count < 0) return errno == EINTR ? Polled::kSignal : Polled::kTimeout;
+  if (count < 0) return failed();
   bool woken = false;
   for (int i = 0; i < count; ++i) {
     const epoll_event& event = events[static_cast<std::size_t>(i)];
@@ -138,7 +144,7 @@ Polled Poller::wait(std::vector<Ready>& ready, std::optional<std::chrono::nanose
   }
   std::array<struct kevent, kMost> events;
   const int count = ::kevent(queue_.get(), nullptr, 0, events.data(), kMost, timeout ? &limit : nullptr);
-  if (count < 0) return errno == EINTR ? Polled::kSignal : Polled::kTimeout;
+  if (count < 0) return failed();
   bool woken = false;
   for (int i = 0; i < count; ++i) {
     const struct kevent& event = events[static_cast<std::size_t>(i)];

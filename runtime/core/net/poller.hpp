@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
@@ -21,7 +22,7 @@ struct Ready {
   bool writable;
 };
 
-enum class Polled { kReady, kTimeout, kWoken, kSignal };
+enum class Polled { kReady, kTimeout, kWoken, kSignal, kFailed };
 
 class Poller {
  public:
@@ -36,18 +37,24 @@ class Poller {
   void remove(int fd);
 
   // Ready descriptors, into `ready`. `timeout`: none given is no limit. kWoken can come with ready
-  // descriptors; kSignal says that a signal handler ran.
+  // descriptors; kSignal says that a signal handler ran, kFailed that there is no waiting any more:
+  // its descriptor was closed or taken by somebody else. why() says what the system calls that.
   Polled wait(std::vector<Ready>& ready, std::optional<std::chrono::nanoseconds> timeout);
+
+  [[nodiscard]] const std::string& why() const noexcept { return why_; }
 
   // Ends the wait in progress, or the next one.
   void wake() noexcept;
 
  private:
+  Polled failed();
+
   Descriptor queue_;  // of epoll or kqueue
   Descriptor wake_read_;  // on Linux an eventfd, which is written to as well
 #if !defined(__linux__)
   Descriptor wake_write_;
 #endif
+  std::string why_;
 };
 
 }  // namespace monarch::net
