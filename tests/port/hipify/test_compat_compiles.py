@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from port.hipify import compat_header, tables
+from port.hipify import compat_header, convert, tables
 from port.hipify.mapping import Mapping
 from tests.hip_headers import errors_of
 
@@ -94,3 +94,46 @@ def test_a_context_is_created_with_and_without_parameters(language, arguments):
     name = Mapping("6.4").lookup("cuCtxCreate").target
     call = f"int go(hipCtx_t *made, hipDevice_t at) {{ return {name}(made, {arguments}); }}"
     assert errors_of(header + call, "6.4", language, "-Wno-unused-function") == ""
+
+
+FORMS = """
+#include <cuda.h>
+#include <cuda_runtime_api.h>
+int use(CUdeviceptr at, void *to, size_t n, CUmemLocation there, struct cudaMemLocation here,
+        CUstream s, cudaGraph_t g, cudaGraphExec_t e, cudaGraphNode_t *nodes, cudaGraphNode_t node,
+        cudaGraphExecUpdateResultInfo *info, enum cudaGraphExecUpdateResult *result,
+        enum cudaStreamCaptureStatus *status, unsigned long long *id,
+        const cudaGraphNode_t **more) {
+  return cuMemPrefetchAsync(at, n, 0, s) + cuMemPrefetchAsync(at, n, there, 0, s) +
+         cuMemPrefetchAsync(at, n, (CUmemLocation){CU_MEM_LOCATION_TYPE_DEVICE, 0}, 0, s) +
+         cuMemPrefetchAsync_v2(at, n, there, 0, s) + cudaMemPrefetchAsync(to, n, 0, s) +
+         cudaMemPrefetchAsync(to, n, here, 0, s) + cudaMemPrefetchAsync_v2(to, n, here, 0, s) +
+         cuMemAdvise(at, n, CU_MEM_ADVISE_SET_READ_MOSTLY, 0) +
+         cuMemAdvise(at, n, CU_MEM_ADVISE_SET_READ_MOSTLY, there) +
+         cuMemAdvise_v2(at, n, CU_MEM_ADVISE_SET_READ_MOSTLY, there) +
+         cudaMemAdvise(to, n, cudaMemAdviseSetReadMostly, 0) +
+         cudaMemAdvise(to, n, cudaMemAdviseSetReadMostly, here) +
+         cudaMemAdvise_v2(to, n, cudaMemAdviseSetReadMostly, here) +
+         cudaGraphInstantiate(&e, g, 0) + cudaGraphInstantiate(&e, g, nodes, NULL, 0) +
+         cudaGraphAddDependencies(g, nodes, nodes, 1) +
+         cudaGraphAddDependencies(g, nodes, nodes, NULL, 1) +
+         cudaGraphGetEdges(g, nodes, nodes, &n) +
+         cudaGraphGetEdges(g, nodes, nodes, NULL, &n) +
+         cudaGraphNodeGetDependencies(node, nodes, &n) +
+         cudaGraphNodeGetDependencies(node, nodes, NULL, &n) + cudaGraphExecUpdate(e, g, info) +
+         cudaGraphExecUpdate(e, g, nodes, result) + cudaStreamGetCaptureInfo(s, status, id) +
+         cudaStreamGetCaptureInfo(s, status, id, &g, more, &n) +
+         cudaStreamGetCaptureInfo(s, status, id, &g, more, NULL, &n);
+}
+"""
+
+
+@pytest.mark.parametrize("release", ["6.4", "7.1"])
+def test_both_forms_of_a_call_compile_in_c(release, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.c").write_text(FORMS)
+    assert convert(tmp_path / "in", tmp_path / "out", rocm=release).ok
+    text = (tmp_path / "out" / "a.c").read_text()
+    header = (tmp_path / "out" / "port_hip_compat.h").read_text()
+    text = text.replace('#include "port_hip_compat.h"', header)
+    assert errors_of(text, release, "c", "-Wno-sign-conversion") == ""
