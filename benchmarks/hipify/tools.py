@@ -160,5 +160,5 @@ def cpu_seconds() -> float:
 
 
 SUFFIXES = frozenset(
-    (".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hxx", ".inl", ".inc")
+    (".cu", ".cuh", ".hu", ".c", ".cc", ".cpp", ".cxx", ".h", ".hpp", ".hxx", ".inl", ".inc")
 )

@@ -30,7 +30,12 @@ class Call:
 
 
 def call_at(source: Source, name: int) -> Call | None:
-    """The call whose name is token `name`, template arguments allowed; None for no call."""
+    """The call whose name is token `name`, template arguments allowed; None for no call.
+
+    The definition of a macro is none.
+    """
+    if source.text(name - 1) == b"define":
+        return None
     opening = name + 1
     if source.text(opening) == b"<":
         end = template_end(source, opening)

@@ -16,6 +16,7 @@ from port.hipify.unit import FRAGMENT_SUFFIXES
 
 if TYPE_CHECKING:
     from port.hipify.context import Context
+    from port.hipify.preprocess import Branch
     from port.hipify.rewrite import Edit
     from port.hipify.unit import Unit
 
@@ -144,7 +145,7 @@ def _needs_compat(unit: Unit, context: Context, edits: list[Edit]) -> bool:
 def _with_compat(unit: Unit, edits: list[Edit]) -> tuple[list[Edit], int]:
     """Include the compat header: in place of the HIP API's, else beside a vendor include."""
     header = f'"{"../" * unit.path.count("/")}{compat_header.HEADER}"'
-    vendors = [edit for edit in edits if edit.header]
+    vendors = _that_reach(unit, edits)
     for edit in vendors:
         if edit.header == includes.RUNTIME_API or (
             not unit.is_kernel_file and unit.data[edit.start + 1 : edit.end - 1] == b"cuda.h"
@@ -156,6 +157,26 @@ def _with_compat(unit: Unit, edits: list[Edit]) -> tuple[list[Edit], int]:
     else:
         place = placement.ahead_of_code(unit, header)
     return _beside(unit, edits, place, header)
+
+
+def _that_reach(unit: Unit, edits: list[Edit]) -> list[Edit]:
+    """The edits of includes, but for those in an arm around which the compat header is needed."""
+    starts = unit.tokens.starts
+
+    def arm(edit: Edit) -> Branch | None:
+        return unit.branch_at(max(bisect_right(starts, edit.start) - 1, 0))
+
+    users = {arm(edit) for edit in edits if edit.compat}
+    found = []
+    for edit in edits:
+        around = arm(edit) if edit.header else None
+        reaches = bool(edit.header)
+        while around is not None and reaches:
+            around = around.parent
+            reaches = around not in users
+        if reaches:
+            found.append(edit)
+    return found
 
 
 def _beside(

@@ -17,7 +17,21 @@ if TYPE_CHECKING:
 
 CODE_SUFFIXES = frozenset(
     (
-        *(".cu", ".cuh", ".c", ".cc", ".cpp", ".cxx", ".c++", ".h", ".hh", ".hpp", ".hxx", ".h++"),
+        *(
+            ".cu",
+            ".cuh",
+            ".hu",
+            ".c",
+            ".cc",
+            ".cpp",
+            ".cxx",
+            ".c++",
+            ".h",
+            ".hh",
+            ".hpp",
+            ".hxx",
+            ".h++",
+        ),
         *(".inl", ".inc", ".ipp", ".tpp", ".tcc", ".txx", ".icc", ".impl", ".def", ".ixx", ".cppm"),
     )
 )

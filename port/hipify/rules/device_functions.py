@@ -69,7 +69,9 @@ def _is_own(unit: Unit, context: Context, index: int, name: bytes) -> bool:
     A template takes what none of HIP's functions does. Those with the names of host functions
     (`min`) have to be said to be the device's, and HIP has none of them for vectors.
     """
-    if unit.text(index + 1) != b"(" or not declares(unit, index):
+    if unit.text(index + 1) != b"(" or unit.text(index - 1) == b"define":
+        return False
+    if not declares(unit, index):
         return False
     first = preference.first_token(unit, index)
     if unit.text(first - 1) in (b">", b">>"):

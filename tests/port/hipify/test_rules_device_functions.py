@@ -50,6 +50,7 @@ def test_device_function_goes_before_hips(declaration: str) -> None:
         "inline __device__ float2 make_float2(float s) { return make_float2(s, s); }",
         "__global__ void f(int *p) { UNROLL atomicAdd(p, 1); int old = atomicMax(p, 2); }",
         "__device__ int f(int a) { return min(a, 1); }",
+        "#define __shfl_down_sync(mask, value, by) __shfl_down(value, by)",
         "__device__ float atomicScale(float *at, float by) { return by; }",
     ],
 )

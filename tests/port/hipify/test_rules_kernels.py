@@ -149,3 +149,10 @@ def test_numbers_of_lanes_and_warps_are_warned_of(code: str, number: str) -> Non
 )
 def test_numbers_that_only_look_like_a_warps_are_left(code: str) -> None:
     assert not rules_on(f"__global__ void k(unsigned m) {{ {code} }}\n").places("warp-width")
+
+
+def test_mask_in_the_definition_of_a_macro_is_a_parameter() -> None:
+    text = "#define __shfl_down_sync(mask, value, by) __shfl_down(value, by)\n"
+    made = rules_on(text)
+    assert made.text == text
+    assert made.places("warp-mask") == []

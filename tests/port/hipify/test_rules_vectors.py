@@ -67,6 +67,15 @@ def test_operator_on_a_name_that_another_file_gives_a_vector(tmp_path: Path) -> 
     assert f"{OWN} Complex operator*" in (tmp_path / "out" / "a.cu").read_text()
 
 
+def test_operator_finds_the_compat_header_whatever_arm_is_taken() -> None:
+    text = (
+        "#pragma once\n#ifndef MINE\n#include <cuda_bf16.h>\n#else\n#include <mine.h>\n#endif\n"
+        "#include <cuda_fp16.h>\n\nfloat2 operator*(float2 a, float2 b);\n"
+    )
+    made = output(text, "a.h")
+    assert made.index("#endif") < made.index("port_hip_compat.h") < made.index(OWN)
+
+
 PROGRAM = """#include <cuda_runtime.h>
 typedef float2 Complex;
 inline __host__ __device__ Complex operator*(const Complex &a, const Complex &b) {
