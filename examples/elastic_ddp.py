@@ -158,6 +158,8 @@ class Trainer(Actor):
         torch.manual_seed(0)
         self.model = self.new_model().to(DEVICE)
         self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.05, momentum=0.9)
+        for parameter in self.model.parameters():  # there from the first step on, to be shared
+            self.optimizer.state[parameter]["momentum_buffer"] = torch.zeros_like(parameter)
         self.step = 0
         self.group: Any = None
         self.store: Any = None  # the group has no hold of what is Python's in it
@@ -214,18 +216,23 @@ class Trainer(Actor):
             raise AbandonedError(f"generation {generation} was given up")
         self.group, self.store = group, store
 
-    @endpoint
-    async def state(self) -> dict[str, Any]:
-        """Give weights, optimizer and step, for a rank that has none."""
-        model, optimizer = self.model.state_dict(), self.optimizer.state_dict()
-        return {"step": self.step, "model": model, "optimizer": optimizer}
+    @concurrent_endpoint  # so that `abandon` is heard meanwhile
+    async def share(self, ahead: int, step: int) -> None:
+        """Have all ranks begin this step with the weights and optimizer of the one that is ahead.
 
-    @endpoint
-    async def load(self, state: dict[str, Any]) -> None:
-        """Take those of another rank, which is ahead of this one."""
-        self.step = state["step"]
-        self.model.load_state_dict(state["model"])
-        self.optimizer.load_state_dict(state["optimizer"])
+        They go through the group, whose connections are there: as the results of a call they would
+        be pickled and unpickled twice, which takes longer than all else that a recovery needs.
+        """
+        held = [parameter.detach() for parameter in self.model.parameters()]
+        held += [self.optimizer.state[each]["momentum_buffer"] for each in self.model.parameters()]
+        whole = torch.cat([each.flatten() for each in held])
+        options = dist.BroadcastOptions()
+        options.rootRank = ahead
+        await self._finished(self.group.broadcast([whole], options))
+        if self.step < step:
+            for each, part in zip(held, whole.split([one.numel() for one in held]), strict=True):
+                each.copy_(part.view_as(each))
+            self.step = step
 
     @concurrent_endpoint  # so that `abandon` is heard meanwhile
     async def train(self, step: int) -> float:
@@ -284,23 +291,20 @@ class Training:
         self.generation += 1
         done = list(self.trainers.done.call().get().values())
         ahead = max(range(len(done)), key=done.__getitem__)
-        behind = [rank for rank, step in enumerate(done) if step < done[ahead]]
-        loading = []
-        if behind:
-            state = self.trainers.slice(ranks=ahead).state.call_one().get()
-            loading = [self.trainers.slice(ranks=rank).load.call_one(state) for rank in behind]
         self.values.begin.call_one(self.generation).get()
-        joining = self.trainers.join.call(self.values, self.generation)
-        for each in (*loading, joining):
-            each.get()
+        self.trainers.join.call(self.values, self.generation).get()
+        if min(done) < done[ahead]:
+            self.trainers.share.call(ahead, done[ahead]).get()
         return done[ahead]
 
     def recover(self) -> int:
         """Replace lost ranks and form a new group; gives the step to go on with."""
         while True:
             try:
+                abandoned = self.trainers.abandon.options(on_error="collect").call()
+                self.replace().get()  # while the others end what they compute
                 # Who is lost has an error here, and only then: the others give up and answer.
-                self.trainers.abandon.options(on_error="collect").call().get()
+                abandoned.get()
                 self.replace().get()
                 return self.form()
             except (ActorCrashError, ActorError):
