@@ -3,7 +3,8 @@
 All of it is real (SkyPilot's client, server and provisioner, OpenSSH, SLURM's daemons) and on this
 machine, in a folder of its own: the users' home, on both sides, is below that. One thing is not as
 on a cloud: SkyPilot's nodes fetch `uv` from its authors' server and Python by it. Here they get the
-`uv` and the Python of this environment, as tests use package registries alone.
+`uv` and the Python of this environment, as tests use package registries alone. SkyPilot tells the
+nodes of a cluster apart by what their own names resolve to, so that each has a name of its own.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 CLOUD = "rig"  # what SkyPilot calls the cluster
 _START_SECONDS = 300
 _OF_UV = ("UV_CACHE_DIR", "UV_INDEX_URL", "SSL_CERT_FILE")  # how it reaches packages here
+
+_NAMED = 'hostname "$0" && exec "$@"'
 
 _SSH = """\
 Host {cloud}
@@ -61,12 +64,22 @@ def missing() -> str:
     return slurm.missing() or sshd.missing()
 
 
+class _Named(slurm.Cluster):
+    """As `slurm.Cluster`; the name of a node's host is the node's, and resolves to its address."""
+
+    def __init__(self, folder: Path, nodes: int) -> None:
+        super().__init__(folder, nodes, "127.0.2.")
+
+    def _command(self, node: str) -> list[str]:
+        return ["unshare", "--uts", "sh", "-c", _NAMED, node, *super()._command(node)]
+
+
 class Sky:
     """SkyPilot with a cloud that has `nodes` nodes; a context manager."""
 
     def __init__(self, folder: Path, nodes: int = 3) -> None:
         self.folder = folder
-        self.cluster = slurm.Cluster(folder / "slurm", nodes, "127.0.2.")  # SkyPilot resolves names
+        self.cluster = _Named(folder / "slurm", nodes)
         self._sshd = sshd.Server(folder / "sshd", self._of_logins())
 
     @property

@@ -166,7 +166,10 @@ class Cluster:
 
     def start(self, node: str) -> None:
         """Start the daemon of a node that is not there."""
-        self._run_daemon(["slurmd", "-D", "-N", node], {_NODE: node})
+        self._run_daemon(self._command(node), {_NODE: node})
+
+    def _command(self, node: str) -> list[str]:
+        return ["slurmd", "-D", "-N", node]
 
     def _daemon(self, node: str) -> list[int]:
         return [pid for pid, environment in _environments() if environment.get(_NODE) == node]
