@@ -13,7 +13,7 @@ from monarch._proc.family import kill_descendants
 from monarch._proc.messages import MOST_DESCRIPTORS, Messages, close_all
 from monarch._proc.roll import Roll
 from monarch._proc.spec import ExitReport, ProcSpec, ended
-from monarch._proc.state import is_stopped
+from monarch._proc.state import is_stopped, reap
 from monarch._proc.surroundings import modules, surroundings
 
 TYPE_CHECKING = False
@@ -234,11 +234,7 @@ class Spawner:
         if messages is None:
             return
         self._close(messages)
-        end = time.monotonic() + timeout
-        pause = 0.0002
-        while _reap(zygote) is None and time.monotonic() < end:
-            time.sleep(pause)
-            pause = min(pause * 2, 0.01)
+        reap(zygote, timeout)
 
     # the zygote
 
@@ -315,11 +311,7 @@ class Spawner:
         zygote = self._zygote
         self._close(self._messages)
         self._messages, self._zygote = None, 0
-        status = None
-        end = time.monotonic() + 0.2
-        while (status := _reap(zygote)) is None and time.monotonic() < end:
-            time.sleep(0.001)
-        how = f"{ended(status)}; another starts with the next process"
+        how = f"{ended(reap(zygote, 0.2))}; another starts with the next process"
         calls: list[Callable[[], None]] = []
         kill_descendants(self._mark)
         for proc in self._roll:
@@ -400,12 +392,3 @@ def note(text: str) -> None:
         os.write(2, text.encode() + b"\n")
     except OSError:
         pass
-
-
-def _reap(pid: int) -> int | None:
-    """The wait status of an ended child, 0 if somebody else took it; None while it lives."""
-    try:
-        found, status = os.waitpid(pid, os.WNOHANG)
-    except ChildProcessError:
-        return 0
-    return status if found else None

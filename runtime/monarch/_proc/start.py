@@ -10,6 +10,7 @@ import _signal
 import marshal
 import os
 import sys
+import time
 
 from monarch import _core
 from monarch._link import secret
@@ -29,6 +30,33 @@ LONGEST_REASON = 8192
 _MARSHAL = 4  # the interpreter that reads a record may be an older one
 FAILED_TO_START = 70  # exit code of a process that could not begin its work
 _FIRST = 3
+_TRIAL = 1.0  # seconds for a fork that only shows whether one can be made
+
+
+def threads_at_a_fork() -> int:
+    """How many threads there are when a fork begins.
+
+    Libraries that know of forks end their threads before one and start others where they are used
+    again: OpenBLAS does, which numpy brings along. So one fork is made for nothing.
+    """
+    threads: int = _core.count_threads()
+    if threads == 1:
+        return threads
+    import warnings  # noqa: PLC0415 - only where a module has started threads
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
+        pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    until = time.monotonic() + _TRIAL
+    while os.waitpid(pid, os.WNOHANG)[0] == 0:
+        if time.monotonic() > until:  # it hangs in what it inherited, as others would
+            os.kill(pid, _signal.SIGKILL)
+            os.waitpid(pid, 0)
+            return threads
+        time.sleep(0.0005)
+    return _core.count_threads()  # type: ignore[no-any-return]
 
 
 def lead_session(zygote: int) -> None:

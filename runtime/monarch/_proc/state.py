@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 _ENDED = {b"Z", b"X", b"x"}
 _EXITING = 4  # a flag of the kernel's
@@ -26,6 +27,23 @@ def has_ended(pid: int) -> bool:
     except ProcessLookupError:
         return True
     return is_ending(pid)
+
+
+def reap(pid: int, timeout: float) -> int | None:
+    """The wait status of a child, 0 if somebody else took it; None if it lives after `timeout`."""
+    end = time.monotonic() + timeout
+    pause = 0.0002
+    while True:
+        try:
+            found, status = os.waitpid(pid, os.WNOHANG)
+        except ChildProcessError:
+            return 0
+        if found:
+            return status
+        if time.monotonic() >= end:
+            return None
+        time.sleep(pause)
+        pause = min(pause * 2, 0.01)
 
 
 def _stat(pid: int) -> list[bytes]:

@@ -32,7 +32,6 @@ CONTROL = 3  # the descriptor of the control socket
 _TERMINATE_BEFORE = 1.0  # seconds between SIGTERM and SIGKILL, where the limit leaves room
 _LAST_WORDS = 1.0  # seconds that a stuck reader of our output is waited for at the end
 _IDLE_MS = 300  # without anything to do, after which modules for later are imported
-_TRIAL = 1.0  # seconds for a fork that only shows whether one can be made
 _GONE = 5.0  # seconds to wait for killed processes at the end
 
 
@@ -204,7 +203,7 @@ class Zygote:
         while self._shared and len(specs) > 1:
             self._import(self._shared.pop(0))
         gc.freeze()
-        threads = _threads_at_a_fork()
+        threads = start.threads_at_a_fork()
         if threads > 1 and not self._warned:
             self._warned = True
             self._tell(
@@ -325,32 +324,6 @@ class Zygote:
 
     def _forward(self, proc: int, stream: int, lines: bytes) -> None:
         self._tell("log", proc, stream, lines)
-
-
-def _threads_at_a_fork() -> int:
-    """How many threads there are when a fork begins.
-
-    Libraries that know of forks end their threads before one and start others where they are used
-    again: OpenBLAS does, which numpy brings along. So one fork is made for nothing.
-    """
-    threads: int = _core.count_threads()
-    if threads == 1:
-        return threads
-    import warnings  # noqa: PLC0415 - only where a module has started threads
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forks beside threads
-        pid = os.fork()
-    if pid == 0:
-        os._exit(0)
-    until = time.monotonic() + _TRIAL
-    while os.waitpid(pid, os.WNOHANG)[0] == 0:
-        if time.monotonic() > until:  # it hangs in what it inherited, as others would
-            os.kill(pid, _signal.SIGKILL)
-            os.waitpid(pid, 0)
-            return threads
-        time.sleep(0.0005)
-    return _core.count_threads()  # type: ignore[no-any-return]
 
 
 def _room(text: str) -> str:
