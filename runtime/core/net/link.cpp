@@ -145,7 +145,7 @@ base::Result<void> Link::send(wire::Kind kind, std::span<const Bytes> parts,
     add(buffer);
   }
   if (flush() && unsent() == 0) {
-    if (!write(pieces)) gone_ = true;
+    if (!write(pieces)) end();
   }
   keep(pieces);
   return {};
@@ -259,6 +259,13 @@ Descriptor Link::take_descriptor() {
   return taken;
 }
 
+// Nothing more can be written. Where that is no fault of the peer's, both sides are to read an end:
+// neither would hear of it otherwise.
+void Link::end() {
+  gone_ = true;
+  ::shutdown(fd_, SHUT_RDWR);
+}
+
 bool Link::flush_session() {
   while (!broken() && !gone_) {
     const Bytes next = session_->next();
@@ -267,7 +274,7 @@ bool Link::flush_session() {
                                          : ::send(fd_, next.data(), next.size(), kSendFlags);
     if (sent < 0) {
       if (errno == EINTR) continue;
-      gone_ = errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS;
+      if (errno != EAGAIN && errno != EWOULDBLOCK && errno != ENOBUFS) end();
       break;
     }
     session_->wrote(static_cast<std::size_t>(sent));
@@ -282,7 +289,7 @@ bool Link::flush() {
     if (sent < 0) {
       if (errno == EINTR) continue;
       if (errno == EAGAIN || errno == EWOULDBLOCK || errno == ENOBUFS) return true;
-      gone_ = true;
+      end();
       break;
     }
     sent_ += static_cast<std::size_t>(sent);

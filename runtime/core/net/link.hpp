@@ -107,6 +107,7 @@ class Link {
   [[nodiscard]] ::ssize_t write_pieces(std::span<const base::Bytes> pieces);
   [[nodiscard]] ::ssize_t write_some();
   bool flush_session();
+  void end();
   void open(int fd, std::unique_ptr<TlsStream> tls);
   void close_socket();
   [[nodiscard]] bool take(base::Bytes input, const std::function<bool(wire::Frame&)>& handle);

@@ -127,6 +127,19 @@ TEST_CASE("breaks at any moment lose nothing and repeat nothing") {
   }
 }
 
+TEST_CASE("a write that fails with the peer alive ends the link for both") {
+  const auto ends = sockets();
+  Link here(ends[0]), there(ends[1]);
+  const auto closed = sockets();
+  for (const int fd : closed) ::close(fd);
+  REQUIRE(here.send_descriptor(wire::Kind::kControl, {}, closed[0], nullptr).ok());
+  CHECK_FALSE(here.flush());
+  const auto none = [](wire::Frame&) { return false; };
+  CHECK_FALSE(here.receive(none));
+  CHECK(here.why() == "closed by the peer");
+  CHECK_FALSE(there.receive(none));
+}
+
 TEST_CASE("a fork lets go of what links have open, and of nothing else") {
   const auto ends = sockets();
   const auto others = sockets();
