@@ -54,6 +54,21 @@ TEST_CASE("a message for an actor that does not come is refused in time") {
   there.stop();
 }
 
+TEST_CASE("the end of what is watched is told once") {
+  Engine here(1);
+  const auto ends = sockets();
+  REQUIRE(here.watch(ends[0], 5).ok());
+  ::close(ends[1]);
+  CHECK(here.control()->kind == Event::Kind::kReadable);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  here.tell(1, bytes_of("after"));
+  CHECK(here.control()->kind == Event::Kind::kControl);
+  REQUIRE(here.watch(ends[0], 5).ok());
+  CHECK(here.control()->kind == Event::Kind::kReadable);
+  here.unwatch(ends[0]);
+  ::close(ends[0]);
+}
+
 TEST_CASE("an engine that two threads stop at once is stopped for both") {
   for (int i = 0; i < 200; ++i) {
     Engine here(1);

@@ -65,7 +65,11 @@ void Poller::set_interest(int fd, std::uint64_t token, bool read, bool write) {
   event.events = (read ? static_cast<std::uint32_t>(EPOLLIN) : 0U) |
                  (write ? static_cast<std::uint32_t>(EPOLLOUT) : 0U);
   event.data.u64 = token;
-  ::epoll_ctl(queue_.get(), EPOLL_CTL_MOD, fd, &event);
+  if (event.events == 0) {
+    remove(fd);  // epoll tells of a hang-up whether or not that is asked for
+  } else if (::epoll_ctl(queue_.get(), EPOLL_CTL_MOD, fd, &event) != 0 && errno == ENOENT) {
+    ::epoll_ctl(queue_.get(), EPOLL_CTL_ADD, fd, &event);
+  }
 }
 
 void Poller::remove(int fd) { ::epoll_ctl(queue_.get(), EPOLL_CTL_DEL, fd, nullptr); }

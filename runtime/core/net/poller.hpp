@@ -33,6 +33,7 @@ class Poller {
 
   // `token` is neither 0 nor that of another descriptor. Reading is watched from the start.
   [[nodiscard]] base::Result<void> add(int fd, std::uint64_t token);
+  // With neither, nothing is told of it until there is an interest again, not even its end.
   void set_interest(int fd, std::uint64_t token, bool read, bool write);
   void remove(int fd);
 
