@@ -200,11 +200,15 @@ void bind_links(nb::class_<PyEngine>& engine) {
           "The next event, waited for without the GIL; None when the engine has stopped.")
       .def(
           "tell",
-          [](PyEngine& self, std::uint64_t peer, nb::object data) {
-            self.engine->tell(peer, HeldBuffer(data).bytes());
+          [](PyEngine& self, std::uint64_t peer, nb::object data) -> nb::object {
+            const auto failure = self.engine->tell(peer, HeldBuffer(data).bytes());
+            if (failure == nullptr) return nb::none();
+            return nb::bytes(failure->data(), failure->size());
           },
-          "peer"_a, "data"_a, nb::sig("def tell(self, peer: int, data: typing_extensions.Buffer) -> None"),
-          "Send (\"control\", own id, data) to process `peer`, in order with its calls.");
+          "peer"_a, "data"_a,
+          nb::sig("def tell(self, peer: int, data: typing_extensions.Buffer) -> bytes | None"),
+          "Send (\"control\", own id, data) to process `peer`, in order with its calls; where it has\n"
+          "failed nobody hears of it, and this gives the payload of fail_peer().");
 }
 
 }  // namespace monarch::bindings

@@ -108,7 +108,8 @@ class Engine {
 
   // Blocks for the next event; none after stop(), and after a signal (`signal` is set then).
   [[nodiscard]] std::optional<Event> control();
-  void tell(std::uint64_t peer, base::Bytes data);
+  // Gives what the process has failed with, where it has, and nobody will hear of it.
+  std::shared_ptr<const std::string> tell(std::uint64_t peer, base::Bytes data);
 
   // Sending. Each fails when the message is above the limit of a frame.
   [[nodiscard]] std::shared_ptr<const Targets> targets(std::span<const std::uint64_t> procs,

@@ -96,17 +96,19 @@ void Engine::flush_all() {
   }
 }
 
-void Engine::tell(std::uint64_t id, Bytes data) {
+std::shared_ptr<const std::string> Engine::tell(std::uint64_t id, Bytes data) {
   const Lock lock(mutex_);
   if (id == proc_) {
     Event event{.kind = Event::Kind::kControl, .peer = id};
     event.payload = copy_payload(data, {});
     push_event(std::move(event));
-    return;
+    return nullptr;
   }
   Peer& peer = peer_of(id);
+  if (peer.failure != nullptr) return peer.failure;
   ++peer.told;
   (void)send(peer, wire::Kind::kControl, data, {}, {}, {}, {});
+  return nullptr;
 }
 
 std::shared_ptr<Outlet> Engine::outlet_of(Peer& peer, std::uint64_t actor) {

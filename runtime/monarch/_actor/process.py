@@ -106,7 +106,7 @@ class Process(Control):
             told = loads(data)
             raise PeerGoneError(peer, told) if status == FAILED else told
 
-        self.engine.tell(peer, pack((kind, inbox.id, body)))
+        self._send_question(peer, kind, inbox.id, body)
         return Pending(inbox, 1, settle, f"{kind!r} asked of process {peer:x}")
 
     def ask_briefly(self, peer: int, kind: str, body: object, timeout: float) -> Any:
@@ -120,7 +120,7 @@ class Process(Control):
             return None
         inbox = self.engine.open_inbox(True)
         self._asked[inbox.id] = (peer, inbox)
-        self.engine.tell(peer, pack((kind, inbox.id, body)))
+        self._send_question(peer, kind, inbox.id, body)
         answered = inbox.wait(1, timeout)
         self._asked.pop(inbox.id, None)
         if not answered:
@@ -146,8 +146,17 @@ class Process(Control):
         if self.gate is not None:
             self.gate.forget(peer)
         for key, (asked, _inbox) in list(self._asked.items()):
-            if asked == peer and self._asked.pop(key, None) is not None:
-                self.engine.post(self.id, key, 0, FAILED, payload, None)
+            if asked == peer:
+                self._fail_question(key, payload)
+
+    def _send_question(self, peer: int, kind: str, key: int, body: object) -> None:
+        failure = self.engine.tell(peer, pack((kind, key, body)))
+        if failure is not None:
+            self._fail_question(key, failure)
+
+    def _fail_question(self, key: int, payload: bytes) -> None:
+        if self._asked.pop(key, None) is not None:
+            self.engine.post(self.id, key, 0, FAILED, payload, None)
 
     def _no_links(self, peer: int) -> None:
         text = f"process {peer:x} cannot be reached: this process makes no links"

@@ -77,6 +77,9 @@ def test_what_is_asked_of_a_process_that_ends_is_an_error(child, teacher):
     here.fail_peer(gone, pack(ConnectionError("gone")))
     with pytest.raises(ConnectionError, match="is gone"):
         asked.get(timeout=20)
+    with pytest.raises(ConnectionError, match="is gone"):
+        here.ask(gone, "double", 1, timeout=20)
+    assert here.ask_briefly(gone, "double", 1, timeout=20) is None
     with pytest.raises(LookupError):
         future.get(timeout=20)
     assert teacher is not None
