@@ -78,6 +78,8 @@ def _is_own(unit: Unit, context: Context, index: int, name: bytes) -> bool:
         return False
     for_device = b"__device__" in unit.texts[first:index]
     scope = unit.scopes.at(index).kind
+    if not for_device and (unit.directive_at(index) or not _begins(unit, first)):
+        return False
     if scope not in ("file", "namespace") and not (scope == "function" and for_device):
         return False
     if _DEVICE_ALONE.fullmatch(name):
@@ -87,3 +89,10 @@ def _is_own(unit: Unit, context: Context, index: int, name: bytes) -> bool:
         return False
     words = unit.texts[index + 2 : close]
     return not any(VECTOR.fullmatch(word) or word in context.project.vectors for word in words)
+
+
+def _begins(unit: Unit, first: int) -> bool:
+    """Whether a declaration can begin at token `first`."""
+    if first == 0 or unit.text(first - 1) in (b";", b"{", b"}"):
+        return True
+    return unit.directive_at(first - 1) is not None
