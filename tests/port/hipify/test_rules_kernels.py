@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from port.hipify import convert
 from tests.port.hipify.rules_on import rules_on
 
 
@@ -156,3 +157,10 @@ def test_mask_in_the_definition_of_a_macro_is_a_parameter() -> None:
     made = rules_on(text)
     assert made.text == text
     assert made.places("warp-mask") == []
+
+
+def test_header_of_kernels_with_suffix_hu_is_converted(tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.hu").write_text("#include <cuda.h>\n")
+    convert(tmp_path / "in", tmp_path / "out")
+    assert "cuda.h" not in (tmp_path / "out" / "a.hu").read_text()
