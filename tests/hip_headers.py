@@ -27,6 +27,20 @@ def include_folder(release: str) -> Path | str:
     return root / "usr" / "include"
 
 
+@cache
+def hip_clang() -> str | None:
+    """A clang that compiles HIP for the devices of 6.4, as Debian 12's own does not."""
+    for name in ("clang", *(f"clang-{version}" for version in range(30, 16, -1))):
+        path = shutil.which(name)
+        if path is None:
+            continue
+        probe = [path, "-x", "hip", "--cuda-host-only", "--offload-arch=gfx942", "-nogpulib"]
+        probe += ["-nogpuinc", "-E", "-"]
+        if subprocess.run(probe, input=b"", capture_output=True, check=False).returncode == 0:
+            return path
+    return None
+
+
 def errors_of(text: str, release: str, language: str, *options: str) -> str:
     """What g++ says against `text` with the headers of a release; skips without them."""
     folder = include_folder(release)

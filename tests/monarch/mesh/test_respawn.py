@@ -51,6 +51,7 @@ def test_a_rank_that_is_lost_before_it_said_that_it_is_there(spawn, failures):
             there.get(timeout=T)
         assert caught.value.ranks == (1,)
         assert caught.value.failure.pid == lost
+    failures.wait(1)
 
 
 def test_a_killed_rank_is_replaced_and_the_others_go_on(spawn, failures):

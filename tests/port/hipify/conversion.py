@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
 from port.hipify.cli import main
-from tests.hip_headers import include_folder
+from tests.hip_headers import hip_clang, include_folder
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -102,7 +100,7 @@ def cases(folder: Path) -> list[Case]:
 def judged_by_compiler(condition: dict[str, Any]) -> bool:
     """Whether `condition` needs a compiler and headers that this machine lacks."""
     return "syntax" in condition and (
-        _clang() is None or all(isinstance(include_folder(hip), str) for hip in condition["hip"])
+        hip_clang() is None or all(isinstance(include_folder(hip), str) for hip in condition["hip"])
     )
 
 
@@ -129,7 +127,7 @@ def _words(finding: dict[str, Any]) -> str:
 
 def _compiles(out: Path, file: str, hip: str) -> bool:
     include = include_folder(hip)
-    clang = _clang()
+    clang = hip_clang()
     if isinstance(include, str) or clang is None:
         return False
     command = [clang, "-fsyntax-only", "-w", "-D__HIP_PLATFORM_AMD__"]
@@ -141,17 +139,3 @@ def _compiles(out: Path, file: str, hip: str) -> bool:
         command.append(f"--rocm-path={include.parent}")
     done = subprocess.run([*command, file], cwd=out, capture_output=True, check=False)
     return done.returncode == 0
-
-
-@cache
-def _clang() -> str | None:
-    names = ["clang", *(f"clang-{n}" for n in range(30, 16, -1))]
-    for name in names:
-        path = shutil.which(name)
-        if path is None:
-            continue
-        probe = [path, "-x", "hip", "--cuda-host-only", "--offload-arch=gfx942", "-nogpulib"]
-        probe += ["-nogpuinc", "-E", "-"]
-        if subprocess.run(probe, input=b"", capture_output=True, check=False).returncode == 0:
-            return path
-    return None

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from port.hipify import convert
-from tests.hip_headers import include_folder
+from tests.hip_headers import hip_clang, include_folder
 from tests.port.hipify.one_file import convert as converted
 from tests.port.hipify.one_file import output
 
@@ -86,11 +85,10 @@ __global__ void all(float *p, double *q, __half *h) {
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["host", "device"])
 def test_clang_takes_the_function_of_the_project(tmp_path: Path, side: str) -> None:
-    found = (shutil.which(f"clang++-{version}") for version in range(22, 16, -1))
-    clang = next((path for path in found if path), None)
+    clang = hip_clang()
     headers = include_folder("6.4")
     if clang is None or isinstance(headers, str):
-        pytest.skip(f"no clang++ from 17 on, or no headers: {headers}")
+        pytest.skip(f"no clang for HIP, or no headers: {headers}")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.cu").write_text(PROGRAM)
     convert(tmp_path / "src", tmp_path / "out")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from port.hipify import convert
-from tests.hip_headers import include_folder
+from tests.hip_headers import hip_clang, include_folder
 from tests.port.hipify.one_file import output, reports
 
 if TYPE_CHECKING:
@@ -89,10 +88,10 @@ Complex squared(Complex a, float4 &left) { left += left; return product(a, a) * 
 
 @pytest.mark.slow
 def test_clang_takes_the_operator_of_the_project(tmp_path: Path) -> None:
-    clang = shutil.which("clang++") or shutil.which("clang++-19")
+    clang = hip_clang()
     headers = include_folder("6.4")
     if clang is None or isinstance(headers, str):
-        pytest.skip(f"no clang++, or no headers: {headers}")
+        pytest.skip(f"no clang for HIP, or no headers: {headers}")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.cpp").write_text(PROGRAM)
     convert(tmp_path / "src", tmp_path / "out")
