@@ -32,8 +32,9 @@ class Project:
     `roots` are the folders (relative to the distribution's top) that are converted, `include`
     search paths in them, `beside` search paths in the rest of the distribution, `system` names of
     shared header sets. `generated` are files that the project's own build writes,
-    `hip_define` stands for `define` where that names CUDA functions. At most
-    `sample` units are compiled, chosen by a hash of their names.
+    `hip_define` stands for `define` where that names CUDA functions, or where the project's own
+    build for ROCm defines others. At most `sample` units are compiled, chosen by a hash of their
+    names.
     """
 
     name: str
