@@ -95,7 +95,17 @@ def _hook(hook: str, output: str, config_settings: Settings, *more: str | None) 
     with _errors(), configure.prepared(hook, Path.cwd(), config_settings) as (call, settings):
         if hook.startswith("prepare_"):
             return call(output, settings)
-        return _into(Path(output), lambda folder: call(str(folder), settings, *more))
+        with _alone(hook):
+            return _into(Path(output), lambda folder: call(str(folder), settings, *more))
+
+
+def _alone(hook: str) -> contextlib.AbstractContextManager[None]:
+    """Builds of one tree take turns, whoever asks for them: they share its build folder."""
+    from port.build.cache import locked  # noqa: PLC0415
+
+    if hook == "build_sdist":
+        return contextlib.nullcontext()
+    return locked(Path.cwd() / "build" / ".lock-backend")
 
 
 def _into(output: Path, make: Callable[[Path], str]) -> str:

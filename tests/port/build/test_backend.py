@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from port.build import info
+from port.build import cache, info
 
 _spec = importlib.util.spec_from_file_location(
     "miniature", Path(__file__).with_name("miniature.py")
@@ -63,6 +63,25 @@ def cpu_wheel(source, tmp_path_factory):
     wheel = built(source, tmp_path_factory.mktemp("out"), miniature.environment("cpu"))
     assert files(source) == before, "the working tree was written to"
     return wheel
+
+
+def test_a_build_waits_for_another_one_of_the_same_tree(source, cpu_wheel, tmp_path):
+    command = [sys.executable, "-m", "build", "--no-isolation", "--wheel", "--outdir"]
+    with cache.locked(source / "build" / ".lock-backend"):
+        building = subprocess.Popen(
+            [*command, str(tmp_path), str(source)],
+            env=miniature.environment("cpu"),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        lock = f":{(source / 'build/.lock-backend').stat().st_ino} "
+        while not any(
+            "-> FLOCK" in line and lock in line
+            for line in Path("/proc/locks").read_text(encoding="ascii").splitlines()
+        ):
+            assert building.poll() is None, "it did not wait"
+    assert building.wait() == 0
+    assert len(list(tmp_path.glob("*.whl"))) == 1
 
 
 def test_the_distribution_is_named_after_the_platform(cpu_wheel):
