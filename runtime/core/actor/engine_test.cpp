@@ -328,7 +328,7 @@ TEST_CASE("actors that need an event loop have one each, up to a number of loops
     REQUIRE(
         here.cast(*targets, {.data = {}, .buffers = {}, .flags = k_create | k_loop}, 0, 0, 0).ok());
   };
-  for (const std::uint64_t actor : {7, 8, 9, 10}) add(actor);
+  for (const std::uint64_t actor : {7U, 8U, 9U, 10U}) add(actor);
   const auto event = here.control();
   REQUIRE(event->kind == Event::Kind::kWorker);
   CHECK(event->worker != &main);

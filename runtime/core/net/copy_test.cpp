@@ -29,7 +29,7 @@ TEST_CASE("a copy is exact whatever its size and alignment, and writes nothing e
   for (const std::size_t size : {std::size_t{0}, std::size_t{1}, std::size_t{4097}, large - 1,
                                  large, large + 1, large + 63, large + 64}) {
     const std::vector<std::byte> source = pattern(size + 3);
-    for (const std::size_t offset : {0, 1, 48, 63}) {
+    for (const std::size_t offset : {0U, 1U, 48U, 63U}) {
       std::vector<std::byte> target(size + 128, std::byte{0x5A});
       monarch::net::copy_payload(MutableBytes(target).subspan(offset, size),
                                  Bytes(source).subspan(3, size));

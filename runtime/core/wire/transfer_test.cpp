@@ -81,7 +81,7 @@ TEST_CASE("messages about payloads that do not add up are refused") {
   CHECK_FALSE(read_attach(attach_message({.source = Source::kSegment, .id = 1, .lengths = {}})).ok());
 
   std::vector<std::byte> chunk(k_chunk_head + 3);
-  for (const std::uint64_t total : {0, 2}) {
+  for (const std::uint64_t total : {0U, 2U}) {
     write_chunk({.id = 1, .total = total}, chunk);
     Bytes rest(chunk);
     CHECK_FALSE(read_chunk(rest).ok());
