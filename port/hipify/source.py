@@ -158,11 +158,6 @@ class Source:
         """The offset of 1-based `line`."""
         return self._lines[line - 1]
 
-    @property
-    def line_count(self) -> int:
-        """Physical lines, the piece after the last line end included."""
-        return len(self._lines)
-
     @cached_property
     def brackets(self) -> array[int]:
         """Indexes of all brackets, in order."""
