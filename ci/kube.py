@@ -1,10 +1,11 @@
 """A stand-in for a Kubernetes API server, and a hollow kubelet that runs pods as processes here.
 
 No real control plane: what jobs ask of one, over HTTP (see `kube_api`). The kubelet gives each pod
-a loopback address of its own or, with a `network`, a host of that (a network namespace, which this
-machine does not reach); it mounts Secrets in a folder, expands variables in commands, probes
-readiness by TCP and reports ends. A controller makes the pods of Indexed Jobs, and others in place
-of those that fail. There are no images: one is known, or cannot be pulled.
+a loopback address of its own (and has it listen there alone, as all others are other pods') or,
+with a `network`, a host of that (a network namespace, which this machine does not reach). It mounts
+Secrets in a folder, expands variables in commands, probes readiness by TCP and reports ends. A
+controller makes the pods of Indexed Jobs, and others in place of those that fail. There are no
+images: one is known, or cannot be pulled.
 """
 
 from __future__ import annotations
@@ -301,6 +302,8 @@ class Cluster:
         words = list(container["command"])
         for name, value in (("IP", ip), ("NAME", key[2])):
             words = [word.replace(f"$(MONARCH_POD_{name})", value) for word in words]
+        if self._network is None:
+            words = [ip if word == "*" else word for word in words]
         secrets = {one["name"]: one["secret"] for one in pod["spec"]["volumes"] if "secret" in one}
         for mount in container["volumeMounts"]:
             volume = secrets.get(mount["name"])
