@@ -1,7 +1,7 @@
 #include "wire/session.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
 #include <string>
 #include <utility>
 
@@ -128,7 +128,7 @@ base::Result<void> Session::take(base::Bytes input, const Handle& handle) {
 // The first bytes of the peer on a resumed connection: how many frames it has taken.
 base::Result<void> Session::read_greeting(base::Bytes& input) {
   const std::size_t size = std::min(heard_.size() - *greeted_, input.size());
-  std::memcpy(heard_.data() + *greeted_, input.data(), size);
+  std::ranges::copy(input.first(size), heard_.begin() + static_cast<std::ptrdiff_t>(*greeted_));
   input = input.subspan(size);
   *greeted_ += size;
   if (*greeted_ < heard_.size()) return {};
