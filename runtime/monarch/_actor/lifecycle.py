@@ -14,7 +14,7 @@ from monarch.errors import SupervisionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Coroutine
+    from collections.abc import Coroutine
     from typing import Any
 
     from monarch._actor.cancel import Slot
@@ -266,16 +266,19 @@ def told(cell: Cell, message: Any) -> Coroutine[Any, Any, None] | None:
     """
     if message is None:
         return hooks.supervise(cell)
-    answer = cell.instance._handle_undeliverable_message(message)
-    if hasattr(answer, "__await__"):
-        return _dealt_with(answer, message)
-    if not answer and not message.died:
+    if cell.loop:
+        return _deal_later(cell, message)
+    if not cell.instance._handle_undeliverable_message(message) and not message.died:
         raise Undelivered(str(message))
     return None
 
 
-async def _dealt_with(answer: Awaitable[object], message: Any) -> None:
-    if not await answer and not message.died:
+async def _deal_later(cell: Cell, message: Any) -> None:
+    """Ask when it is its turn, and not before: who never comes to it has begun nothing."""
+    answer = cell.instance._handle_undeliverable_message(message)
+    if hasattr(answer, "__await__"):
+        answer = await answer
+    if not answer and not message.died:
         raise Undelivered(str(message))
 
 

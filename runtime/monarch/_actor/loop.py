@@ -272,7 +272,9 @@ class _Server:
                 cell.asking = asyncio.Lock()
             async with cell.asking:
                 await answer
-        except Exception as error:  # noqa: BLE001 - the actor fails with it
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:  # noqa: BLE001 - the actor fails with it
             await self._fail(cell, name, request, error)
         finally:
             answer.close()  # where its turn never came

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 import queue
+import warnings
 
 import pytest
 
@@ -190,6 +191,20 @@ def test_an_async_actor_deals_with_it_while_an_endpoint_waits(procs):
     waits = sender.put_and_wait.call_one(closed_port())
     back.recv().get(timeout=20)
     assert not waits.done()
+
+
+def test_an_actor_that_ends_has_begun_nothing_whose_turn_had_not_come(procs):
+    port, back = Channel.open()
+    sender = spawn(Waiting, port, procs=procs)
+    for _ in range(2):
+        sender.put.call_one(closed_port()).get(timeout=20)
+    back.recv().get(timeout=20)
+    assert sender.alive.call_one().get(timeout=20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        stop(sender)
+        gc.collect()
+    assert [str(one.message) for one in caught] == []
 
 
 def test_an_async_actor_that_does_not_deal_with_it_fails(procs, failures):
