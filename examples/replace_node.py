@@ -9,12 +9,11 @@ import os
 import signal
 import sys
 
-import monarch.actor
 from monarch.actor import Actor, ActorCrashError, endpoint
 from monarch.mesh import ProcessMesh
 
 
-class Trainer(Actor):
+class GPUTrainer(Actor):
     """Trains, as far as this example goes."""
 
     @endpoint
@@ -33,10 +32,11 @@ class Trainer(Actor):
 
 def main() -> None:
     """Lose a node, replace it, and go on."""
-    monarch.actor.unhandled_fault_hook = bool  # a failure ends no program: it is dealt with below
-    make = ProcessMesh.from_slurm if "--slurm" in sys.argv else ProcessMesh.local
-    mesh = make(4, 2, spares=1)
-    trainers = mesh.spawn("trainer", Trainer)
+    if "--slurm" in sys.argv:
+        mesh = ProcessMesh.from_slurm(nodes=4, gpus_per_node=2, spares=1)
+    else:
+        mesh = ProcessMesh.local(hosts=4, gpus_per_host=2, spares=1)
+    trainers = mesh.spawn("trainer", GPUTrainer)
     for batch in range(4):
         if batch == 2:
             trainers.slice(hosts=1, gpus=0).lose_the_node.broadcast()

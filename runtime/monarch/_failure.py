@@ -87,6 +87,7 @@ class MeshFailure:
         incarnation: how often the rank had been replaced before.
         time: when it was noticed, in seconds since the epoch.
         death: tells this death from any other; the same on every way it is reported.
+        replaceable: whether `replace_node` of its mesh puts another host in its place.
 
     """
 
@@ -105,6 +106,7 @@ class MeshFailure:
         "passed_by",
         "pid",
         "ranks",
+        "replaceable",
         "signal",
         "time",
     )
@@ -128,6 +130,7 @@ class MeshFailure:
         incarnation: int = 0,
         time: float = 0.0,
         death: str = "",
+        replaceable: bool = False,
     ) -> None:
         if kind not in KINDS:
             raise ValueError(f"a failure is of kind {', '.join(KINDS)}, not {kind!r}")
@@ -147,6 +150,7 @@ class MeshFailure:
         self.incarnation = incarnation
         self.time = time
         self.death = death
+        self.replaceable = replaceable
 
     @property
     def mesh(self) -> None:

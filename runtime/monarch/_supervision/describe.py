@@ -70,6 +70,7 @@ def lost_proc(
         names = {one.name for one in _on(placement, rank)}
         name = names.pop() if len(names) == 1 else name
     host = ref.host or os.uname().nodename
+    request = placement.request
     return MeshFailure(
         kind,
         name,
@@ -85,6 +86,7 @@ def lost_proc(
         incarnation=ref.incarnation,
         time=time.time(),
         death=f"{dead.proc:x}",
+        replaceable=bool(request and request.another and request.restart is None),
     )
 
 

@@ -41,11 +41,15 @@ def unhandled_fault_hook(failure: MeshFailure) -> None:  # noqa: ARG001 - what h
 
 def current_hook() -> Callable[[MeshFailure], object]:
     """The hook that is set now."""
+    own = _own_hook()
+    return _default[-1] if own is None else own
+
+
+def _own_hook() -> Callable[[MeshFailure], object] | None:
+    """The hook that the program has set, where it has set one."""
     public = sys.modules.get("monarch.actor")
     hook = getattr(public, "unhandled_fault_hook", None)
-    if not callable(hook) or hook is unhandled_fault_hook:
-        return _default[-1]
-    return hook  # type: ignore[no-any-return]
+    return hook if callable(hook) and hook is not unhandled_fault_hook else None
 
 
 def replace_default(hook: Callable[[MeshFailure], object] | None) -> None:
@@ -54,6 +58,8 @@ def replace_default(hook: Callable[[MeshFailure], object] | None) -> None:
 
 
 _default: list[Callable[[MeshFailure], object]] = [unhandled_fault_hook]
+_last_lost = ("", 0)
+"""The node, and how often its ranks had been replaced, that was last said to be lost."""
 
 
 def is_default() -> bool:
@@ -64,8 +70,12 @@ def is_default() -> bool:
 def report_unhandled(failure: MeshFailure, end: Callable[[int, str], object]) -> object:
     """Give a failure to the hook; `end(status, report)` is called when the program is to end.
 
-    Gives what the hook returns.
+    Gives what the hook returns. A loss that `replace_node` makes good ends no program that has no
+    hook: its calls raise it.
     """
+    if failure.replaceable and _own_hook() is None:
+        _say_lost(failure)
+        return None
     try:
         return current_hook()(failure)
     except SystemExit as stop:
@@ -96,8 +106,18 @@ def end_program(status: int, report: str, stops: Iterable[Callable[[], object]] 
     for stream in (sys.stdout, sys.stderr):
         _quietly(stream, "flush")
     if report:
-        _print_last(report)
+        _print_whole(report)
     os._exit(status)
+
+
+def _say_lost(failure: MeshFailure) -> None:
+    """A line for each node, however many of its ranks are lost."""
+    global _last_lost  # noqa: PLW0603 - one of a program
+    lost = (failure.node_id, failure.incarnation)
+    if lost != _last_lost:
+        _last_lost = lost
+        then = f"the program goes on; calls to it raise until replace_node({failure.node_id!r})"
+        _print_whole(f"monarch: {failure.summary()}; {then}")
 
 
 def _headed(failure: MeshFailure, status: int) -> str:
@@ -113,7 +133,7 @@ def _status(stop: SystemExit) -> int:
     return stop.code & 0xFF if isinstance(stop.code, int) else 1
 
 
-def _print_last(report: str) -> None:
+def _print_whole(report: str) -> None:
     data = (report.rstrip("\n") + "\n").encode("utf-8", "backslashreplace")
     try:
         fd = sys.stderr.fileno()

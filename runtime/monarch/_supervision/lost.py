@@ -278,7 +278,7 @@ class Lost:
         elif not owners:
             owners = [(placement.owner, failure)]
         # A hook that ends the program comes first: nothing else is to be said before its report.
-        ends = here.parent is None and is_default()
+        ends = here.parent is None and is_default() and not failure.replaceable
         first = ends and any(owner == (here.id, ROOT) for owner, _ in owners)
         if first:
             self._timer.after(_ASK_S, lambda: self._close(proc, failure))

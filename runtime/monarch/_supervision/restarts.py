@@ -216,7 +216,8 @@ class Restarts:
         said = last.failure
         message = f"{said.message}; {why}" if said.message else why
         death = f"{said.death}-over"  # it is told once more, and is another failure
-        self._escalate(members.owner(), said.replace(message=message, death=death))
+        over = said.replace(message=message, death=death, replaceable=False)
+        self._escalate(members.owner(), over)
 
     def _close(self) -> None:
         if self._ending is not None:

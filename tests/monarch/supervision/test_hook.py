@@ -79,6 +79,22 @@ def test_a_hook_that_raises_ends_the_program_and_both_are_told(public):
     assert report.endswith("KeyError: 'colour'")
 
 
+@pytest.mark.promise("S05")
+def test_a_loss_that_can_be_made_good_ends_no_program_and_is_told_once_for_a_node(public, capfd):
+    lost = MeshFailure("signal", "w", (1,), signal="SIGKILL", node_id="n1", replaceable=True)
+    for failure in (lost, lost.replace(ranks=(2,)), lost.replace(incarnation=1)):
+        assert run(failure) == []
+    told = (
+        "monarch: rank 1 of mesh 'w' was killed by signal SIGKILL [node n1]; the program goes on; "
+    )
+    assert capfd.readouterr().err == 2 * f"{told}calls to it raise until replace_node('n1')\n"
+    seen = []
+    public.unhandled_fault_hook = seen.append
+    assert run(lost) == []
+    assert seen == [lost]
+    assert capfd.readouterr().err == ""
+
+
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3] / "runtime")}
 END = """
 import atexit, sys, threading, time
