@@ -154,6 +154,7 @@ def _stalled(peer: int, seconds: float | None) -> None:
     if seconds is None:
         return
     if here.is_far(peer) and asked_by(peer):
+        here.tell(peer, "unheard", seconds)  # only one way may be cut
         here.give_up(peer, "it does not answer")
         return
     client = _askers.get(peer)

@@ -37,7 +37,7 @@ _hosts: dict[int, int] = {}  # by process, the one that starts it; both until it
 _pids: dict[int, int] = {}
 _ran: dict[int, list[Running]] = {}
 _lost: dict[int, list[Callable[[], object]]] = {}
-_silent: dict[int, float] = {}  # by host agent that has been given up, seconds it said nothing
+_silent: dict[int, str] = {}  # by host agent that has been given up, why where that is not its end
 _gone: dict[int, None] = {}  # hosts whose link has ended, the last ones
 _REMEMBERED = 4096
 
@@ -193,15 +193,13 @@ def _host_lost(host: int) -> None:
             del _gone[next(iter(_gone))]
         gone = [proc for proc, found in _hosts.items() if found == host]
         left = [proc for proc, found in _hosts.items() if found != host]
-    silent = _silent.pop(host, 0.0)
+    silent = _silent.pop(host, "")
     if gone:
         here = process()
         for proc in left:
             if here.engine.has_link(proc):
                 here.tell(proc, "fence", gone)
-        reason = f"its host agent, process {host:016x}, is gone"
-        if silent:
-            reason = f"its host has not answered for {silent:.1f} s"
+        reason = silent or f"its host agent, process {host:016x}, is gone"
         for proc in gone:
             here.give_up(proc, reason)
         _end_all(gone, reason, killed=not silent)
@@ -213,8 +211,14 @@ def _stalled(peer: int, seconds: float | None) -> None:
     """A host that does not answer is lost: whether it is or is cut off, nobody here can tell."""
     here = process()
     if seconds is not None and here.is_far(peer) and (peer in _lost or peer in _hosts.values()):
-        _silent[peer] = seconds
+        _silent[peer] = f"its host has not answered for {seconds:.1f} s"
         here.give_up(peer, "it does not answer")
+
+
+def _unheard(host: int, seconds: float) -> None:
+    """A host hears nothing of this program, while the way back is open: it ends what it ran."""
+    _silent[host] = f"its host has not heard this program for {seconds:.1f} s"
+    process().give_up(host, "it does not hear this program")
 
 
 def _fence(_peer: int, gone: list[int]) -> None:
@@ -244,6 +248,7 @@ def _listen(here: Process) -> None:
     here.on("proc_ended", _ended)
     here.on("fence", _fence)
     here.on_link_lost(_host_lost)
+    here.on("unheard", _unheard)
     here.on_stalled(_stalled)
     here.at_exit(_leave)
 
