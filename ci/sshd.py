@@ -1,4 +1,4 @@
-"""An OpenSSH server on loopback, for tests: own keys, own port, nothing under /etc is touched."""
+"""OpenSSH servers for tests, on loopback or on hosts of a network: own keys, nothing under /etc."""
 
 from __future__ import annotations
 
@@ -13,16 +13,19 @@ from ci import packages
 from ci.rigs.ports import free_ports
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
     from typing import Self
+
+    from ci.rigs.namespaces import Host
 
 _START_SECONDS = 20.0
 _CONF = """\
 Port {port}
-ListenAddress 127.0.0.1
+ListenAddress {address}
 HostKey {folder}/host_key
 AuthorizedKeysFile {folder}/user_key.pub
-PidFile {folder}/sshd.pid
+PidFile {folder}/sshd-{address}.pid
 PasswordAuthentication no
 KbdInteractiveAuthentication no
 UsePAM no
@@ -31,6 +34,10 @@ PermitRootLogin yes
 MaxStartups 100
 AcceptEnv PYTHONPATH
 Subsystem sftp internal-sftp
+"""
+_CLIENT_OF = """\
+Host {name}
+  HostName {address}
 """
 _CLIENT = """\
 Host *
@@ -55,14 +62,20 @@ def missing() -> str:
 class Server:
     """A server that every host name leads to, with `options` for ssh; a context manager.
 
-    Who logs in has `variables`.
+    With `hosts`, by the names that lead there, one on each of these. Who logs in has `variables`.
     """
 
-    def __init__(self, folder: Path, variables: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        variables: dict[str, str] | None = None,
+        hosts: Mapping[str, Host] | None = None,
+    ) -> None:
         self.folder = folder
         self.port = 0
         self._variables = variables or {}
-        self._daemon: subprocess.Popen[bytes] | None = None
+        self._hosts = hosts or {}
+        self._daemons: list[subprocess.Popen[bytes]] = []
 
     @property
     def options(self) -> list[str]:
@@ -76,25 +89,41 @@ class Server:
             command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name)]
             subprocess.run(command, check=True)
         (self.port,) = free_ports(1)
-        for name, text in (("sshd_config", _CONF), ("ssh_config", _CLIENT)):
-            made = text.format(folder=folder, port=self.port)
-            if name == "sshd_config" and self._variables:
-                pairs = (f'"{key}={value}"' for key, value in self._variables.items())
-                made += f"SetEnv {' '.join(pairs)}\n"
-            (folder / name).write_text(made, encoding="utf-8")
+        named = [
+            _CLIENT_OF.format(name=name, address=host.address) for name, host in self._hosts.items()
+        ]
+        client = "".join([*named, _CLIENT.format(folder=folder, port=self.port)])
+        (folder / "ssh_config").write_text(client, encoding="utf-8")
         Path("/run/sshd").mkdir(exist_ok=True)  # where it separates privileges
-        with (folder / "log").open("wb") as log:
-            self._daemon = subprocess.Popen(
-                [str(packages.which("sshd")), "-D", "-e", "-f", str(folder / "sshd_config")],
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-            )
-        end = time.monotonic() + _START_SECONDS
-        while not (folder / "sshd.pid").exists():
-            if time.monotonic() > end or self._daemon.poll() is not None:
-                raise TimeoutError((folder / "log").read_text(errors="replace"))
-            time.sleep(0.02)
+        try:
+            for host in self._hosts.values() or [None]:
+                self._start(host)
+        except BaseException:
+            self._close()
+            raise
         return self
+
+    def _start(self, host: Host | None) -> None:
+        address = "127.0.0.1" if host is None else host.address
+        text = _CONF.format(folder=self.folder, port=self.port, address=address)
+        if self._variables:
+            pairs = (f'"{key}={value}"' for key, value in self._variables.items())
+            text += f"SetEnv {' '.join(pairs)}\n"
+        conf, log, pid = (self.folder / f"sshd-{address}.{end}" for end in ("conf", "log", "pid"))
+        conf.write_text(text, encoding="utf-8")
+        command = [str(packages.which("sshd")), "-D", "-e", "-f", str(conf)]
+        with log.open("wb") as said:
+            daemon = subprocess.Popen(
+                command if host is None else host.command(command),
+                stdin=subprocess.DEVNULL,
+                stderr=said,
+            )
+        self._daemons.append(daemon)
+        end = time.monotonic() + _START_SECONDS
+        while not pid.exists():
+            if time.monotonic() > end or daemon.poll() is not None:
+                raise TimeoutError(log.read_text(errors="replace"))
+            time.sleep(0.02)
 
     def __exit__(
         self,
@@ -102,6 +131,10 @@ class Server:
         _error: BaseException | None,
         _trace: TracebackType | None,
     ) -> None:
-        if self._daemon is not None:
-            self._daemon.terminate()
-            self._daemon.wait()
+        self._close()
+
+    def _close(self) -> None:
+        while self._daemons:
+            daemon = self._daemons.pop()
+            daemon.terminate()
+            daemon.wait()

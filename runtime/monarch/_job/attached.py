@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -69,15 +70,22 @@ class AttachedHosts:
 
 
 class Lease:
-    """At a host: which programs want it, and whether it is to end as none has for `seconds`."""
+    """At a host: which programs want it, and whether it is to end as none has for `seconds`.
 
-    def __init__(self, here: Process, seconds: float) -> None:
+    `waits`: for the first one, as long as it takes.
+    """
+
+    def __init__(self, here: Process, seconds: float, *, waits: bool = False) -> None:
         self._clients: set[int] = set()
         self._kept = False
         self._seconds = seconds
-        self._since = time.monotonic()
+        self._since = math.inf if waits else time.monotonic()
         here.on("host_lease", self._renew)
         here.on_link_lost(self._lost)
+
+    def keep(self) -> None:
+        """Outlive whoever wants it now: its job was stored."""
+        self._kept = True
 
     def expired(self) -> bool:
         """Whether nobody wants this host any more."""

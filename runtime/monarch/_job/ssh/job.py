@@ -8,7 +8,7 @@ import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
-from monarch._job.attached import AttachedHosts
+from monarch._job.attached import EXPIRES, AttachedHosts
 from monarch._job.hostlist import expand
 from monarch._job.job import JobState, JobTrait, by_name, check_mesh
 from monarch._job.progress import Waiting
@@ -118,7 +118,8 @@ class SSHJob(JobTrait):
         try:
             for host in (host for hosts in self._meshes.values() for host in hosts):
                 node = host.rpartition("@")[2]
-                program = self._start(host, ["serve", node, self._bind_to or "", str(self._port)])
+                serving = ["serve", node, self._bind_to or "", str(self._port), str(EXPIRES)]
+                program = self._start(host, serving)
                 self._connections.append(Connection(host, program))
             self._wait(until)
         except BaseException:
@@ -146,6 +147,7 @@ class SSHJob(JobTrait):
             found[name] = self._attached.attach(
                 name, [(one.address, one.host.rpartition("@")[2]) for one in rest[: len(hosts)]]
             )
+            self._attached.lease(found[name])
             del rest[: len(hosts)]
         return JobState(found)
 
