@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from packaging.version import Version
 
-from port.hipify import tables
+from port.hipify import own_arms, tables
 from port.hipify.constants import integer
 from port.hipify.lexer import IDENT, NUMBER
 
@@ -90,29 +90,34 @@ class Conditions:
         if directive.name == b"else":
             return None
         if directive.name in (b"ifdef", b"ifndef", b"elifdef", b"elifndef"):
-            defined = self._defined(self._unit.text(body.start)) if body else None
+            defined = self.defined(body.start) if body else None
             return defined if defined is None else defined != directive.name.endswith(b"ndef")
         value = _Expression(self, body, version).value()
         return None if value is None else value != 0
 
-    def _defined(self, name: bytes) -> bool | None:
+    def defined(self, index: int) -> bool | None:
+        """Whether the macro at token `index` is defined, None where that is not certain."""
+        name = self._unit.text(index)
         if name in _UNDEFINED:
             return False
         if name in self._defines or name == b"__HIP_PLATFORM_AMD__":
             return True
         if self._unit.is_kernel_file and name in _KERNEL_FILE:
             return True
+        if name in own_arms.UNDEFINED and index in self._unit.ahead_of_hip:
+            return False
         return None
 
-    def value_of(self, name: bytes, version: int) -> int | None:
-        """What macro `name` is in `#if`, None where that is not certain."""
+    def value_of(self, index: int, version: int) -> int | None:
+        """What the macro at token `index` is in `#if`, None where that is not certain."""
+        name = self._unit.text(index)
         if name == b"HIP_VERSION":
             return version
         if name == b"HIP_VERSION_MAJOR":
             return version // 10_000_000
         if name in self._defines:
             return integer(self._defines[name])
-        defined = self._defined(name)
+        defined = self.defined(index)
         return None if defined is None else int(defined)
 
 
@@ -167,7 +172,7 @@ class _Expression:
         if kind == NUMBER:
             return integer(word)
         if kind == IDENT and self._peek() != b"(":
-            return self._conditions.value_of(word, self._version)
+            return self._conditions.value_of(self._at - 1, self._version)
         if kind == IDENT and (close := self._unit.partner(self._at)) is not None:
             self._at = close + 1
         return None
@@ -175,7 +180,7 @@ class _Expression:
     def _defined(self) -> int | None:
         in_brackets = self._peek() == b"("
         self._at += in_brackets
-        defined = self._conditions._defined(self._peek())  # noqa: SLF001 - as above
+        defined = self._conditions.defined(self._at) if self._peek() else None
         self._at += 1 + in_brackets
         return None if defined is None else int(defined)
 

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from port.hipify import preprocess
+from port.hipify import own_arms, preprocess
 from port.hipify.findings import Finding, Severity
 from port.hipify.rewrite import Edit
 from port.hipify.scopes import Scopes
@@ -52,6 +52,11 @@ class Unit(Source):
     def branches(self) -> tuple[Branch, ...]:
         """The arms of all conditionals, in order of their first token."""
         return preprocess.branches(self, self.directives)
+
+    @cached_property
+    def ahead_of_hip(self) -> frozenset[int]:
+        """Names that conditions ask for, ahead of an arm that the project has for HIP itself."""
+        return own_arms.find(self)
 
     @cached_property
     def scopes(self) -> Scopes:

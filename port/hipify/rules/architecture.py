@@ -114,9 +114,16 @@ _OTHER_GUARDS = (
     b"CUCOMPLEX_H_",
 )
 
+_RULE_OF = {
+    **dict.fromkeys(_ARCHITECTURE, "architecture-macro"),
+    **dict.fromkeys((*_COMPILER, *_RENAMED), "compiler-macro"),
+}
+"""Rule of each macro that may stay where the project has an arm of its own for HIP."""
+
 
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     """Rename what HIP has an equal for; report every other place."""
+    yield from _left(unit)
     yield from _architecture(unit)
     for old, new in _RENAMED.items():
         for index in _places(unit, old):
@@ -141,6 +148,21 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 "for a HIP version",
             )
     yield from _guards(unit, context)
+
+
+def _left(unit: Unit) -> Iterator[Finding]:
+    """A note of each macro that stays, as it leads to the project's own arm for HIP."""
+    for index in sorted(unit.ahead_of_hip):
+        rule = _RULE_OF.get(unit.text(index))
+        if rule is not None:
+            yield unit.finding(
+                rule,
+                "note",
+                index,
+                f"{word(unit, index)} stays: HIP does not define it, and takes the arm behind it "
+                "that the project has for HIP",
+                "give HIP this arm by a name of its own, if it is the one that is meant",
+            )
 
 
 def _version_message(name: bytes, context: Context) -> str:
@@ -216,9 +238,10 @@ def _guard_finding(unit: Unit, index: int) -> Finding:
 
 
 def _places(unit: Unit, name: bytes) -> Iterator[int]:
-    """Uses of a macro; its own #define or #undef in the project is none."""
+    """Uses of a macro; its own #define or #undef is none, nor what leads to an arm for HIP."""
     for index in unit.find(name):
-        if unit.text(index - 1) not in (b"define", b"undef"):
+        stays = name in _RULE_OF and index in unit.ahead_of_hip
+        if not stays and unit.text(index - 1) not in (b"define", b"undef"):
             yield index
 
 
