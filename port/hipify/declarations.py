@@ -54,10 +54,12 @@ def gather(unit: Unit, known: Table) -> Facts:
     kinds = known.kinds
     for name, places in unit.names.items():
         kind = kinds.get(name)
-        if kind == "function":
+        if kind == "function" or name.startswith(b"hip"):
             passed.update(pasted.arguments(unit, name))
-        elif b"cu" in name and kinds.get(pasted.core(name) or b"") == "function":
-            longer.add(name)
+        elif b"cu" in name or b"hip" in name:
+            part = pasted.core(name) or b""
+            if kinds.get(part) == "function" or part.startswith(b"hip"):
+                longer.add(name)
         if kind is None and not LOOKS_LIKE_CUDA.fullmatch(name):
             continue
         used.add(name)

@@ -44,9 +44,9 @@ class Facts:
     pastes: frozenset[tuple[bytes, ...]] = frozenset()
     """As `pasted.macros` gives them."""
     passed: frozenset[tuple[bytes, ...]] = frozenset()
-    """As `pasted.arguments` gives them, for CUDA's functions."""
+    """As `pasted.arguments` gives them, for CUDA's functions and names of HIP's."""
     longer: frozenset[bytes] = frozenset()
-    """Names that one of CUDA's functions is a part of."""
+    """Names that one of CUDA's functions, or a name of HIP's, is a part of."""
 
 
 @dataclass(frozen=True, slots=True)

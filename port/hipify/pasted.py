@@ -1,8 +1,8 @@
 """Names that macros make by pasting CUDA's to a piece of their own: `hook_##name` of `cudaFree`.
 
 Where the tree spells such a name out (`hook_cudaFree`), it has to become what the macro makes of
-HIP's name. Where two of CUDA's names become one of HIP's, the macro would make one name twice, so
-that CUDA's stay.
+HIP's name, and so has every macro that makes the same names. Where two of CUDA's names become one
+of HIP's, one name would be made twice, so that all but one of them stay.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from port.hipify.mapping import Mapping as Names
     from port.hipify.unit import Unit
 
-_CORE = re.compile(rb"(?<![A-Za-z0-9])cu(?:da)?[A-Z][A-Za-z0-9]*(?:_v\d)?")
+_CORE = re.compile(rb"(?<![A-Za-z0-9])(?:cu(?:da)?|hip)[A-Z][A-Za-z0-9]*(?:_v\d)?")
 _AROUND = (b"(", b",", b")")
 
 
@@ -76,7 +76,7 @@ def _given(unit: Unit, index: int) -> tuple[bytes, bytes] | None:
 
 
 def core(name: bytes) -> bytes | None:
-    """The name like CUDA's that `name` is longer than."""
+    """The name like CUDA's, or like HIP's, that `name` is longer than."""
     match = _CORE.search(name)
     return match[0] if match and match[0] != name else None
 
@@ -96,28 +96,56 @@ def resolve(facts: Mapping[str, Facts], names: Names) -> Pasted:
                 passed.setdefault((macro, number), set()).add(name)
     spelled = frozenset(name for each in facts.values() for name in each.longer)
     kept: set[bytes] = set()
-    made: dict[bytes, dict[bytes, bytes]] = {}
+    renamed: dict[bytes, dict[bytes, bytes]] = {}
     spelling: set[tuple[bytes, bytes]] = set()
-    for place, given in passed.items():
-        targets = {name: _target(name, names) for name in given}
-        known = {
-            name: {
-                b + name + a: b + target + a for b, a in pieces[place] if b + name + a in spelled
-            }
-            for name, target in targets.items()
-        }
-        if not any(known.values()):
+    for places in _joined(pieces):
+        around = {piece for place in places for piece in pieces[place]}
+        given = {name for place in places for name in passed.get(place, ())}
+        if not any(b + name + a in spelled for name in given for b, a in around):
             continue
-        spelling.add(place)
-        for name, target in targets.items():
-            if not target or any(o != name and t == target for o, t in targets.items()):
+        spelling.update(places)
+        first: dict[bytes, bytes] = {}
+        for name in sorted(given, key=_rank):
+            target = name if name.startswith(b"hip") else _target(name, names)
+            if not target or first.setdefault(target, name) != name:
                 kept.add(name)
-            elif known[name]:
-                made.setdefault(name, {}).update(known[name])
-    renamed = {
-        old: new for name, each in made.items() if name not in kept for old, new in each.items()
-    }
-    return Pasted(frozenset(kept), frozenset(made) - kept, renamed, frozenset(spelling))
+            if target == name or name in kept:
+                continue
+            made = {b + name + a: b + target + a for b, a in around if b + name + a in spelled}
+            renamed.setdefault(name, {}).update(made)
+    return Pasted(
+        frozenset(kept),
+        frozenset(renamed) - kept,
+        {old: new for name in renamed.keys() - kept for old, new in renamed[name].items()},
+        frozenset(spelling),
+    )
+
+
+def _joined(
+    pieces: Mapping[tuple[bytes, bytes], set[tuple[bytes, bytes]]],
+) -> Iterator[list[tuple[bytes, bytes]]]:
+    """The places of `pieces`, those together that make a name of the same pieces."""
+    makers: dict[tuple[bytes, bytes], list[tuple[bytes, bytes]]] = {}
+    for place, around in pieces.items():
+        for piece in around:
+            makers.setdefault(piece, []).append(place)
+    seen: set[tuple[bytes, bytes]] = set()
+    for place in pieces:
+        joined: list[tuple[bytes, bytes]] = []
+        waiting = [place]
+        while waiting:
+            other = waiting.pop()
+            if other not in seen:
+                seen.add(other)
+                joined.append(other)
+                waiting += [maker for piece in pieces[other] for maker in makers.pop(piece, ())]
+        if joined:
+            yield joined
+
+
+def _rank(name: bytes) -> tuple[bool, bool, int, bytes]:
+    """Which of several names is the one that HIP has: its own, else the runtime's."""
+    return not name.startswith(b"hip"), not name.startswith(b"cuda"), len(name), name
 
 
 def _target(name: bytes, names: Names) -> bytes:

@@ -161,7 +161,7 @@ def _kept(unit: Unit, index: int, entry: Entry, macro: bytes) -> Finding:
         f"{macro.decode('utf-8', 'replace')} makes a name of this one, and would make that of "
         f"{entry.target} twice, as another of CUDA's names becomes it, too; it stays, also where "
         "the macro spells it as text",
-        "leave out on HIP what has no function of its own there, and write the other's HIP name",
+        "leave out on HIP what has no function of its own there",
     )
 
 

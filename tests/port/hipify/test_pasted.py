@@ -31,14 +31,28 @@ def test_name_for_which_there_is_a_wrapper_becomes_the_librarys_own() -> None:
     assert "hook_hipFree(0)" in text
 
 
-def test_two_names_that_become_one_stay_and_are_reported() -> None:
+def test_of_two_names_that_become_one_the_drivers_stays_and_is_reported() -> None:
     source = f"{HOOK}HOOK(cuMemFree, int)\nHOOK(cudaFree, int)\nint n = hook_cudaFree(0);\n"
     text = output(source, "a.c")
-    assert "HOOK(cuMemFree, int)\nHOOK(cudaFree, int)\nint n = hook_cudaFree(0);" in text
+    assert "HOOK(cuMemFree, int)\nHOOK(hipFree, int)\nint n = hook_hipFree(0);" in text
     assert [each for each in reports(source, "a.c") if each[2] == "pasted-name"] == [
         (2, 6, "pasted-name", "cuMemFree"),
-        (3, 6, "pasted-name", "cudaFree"),
     ]
+    assert output(text, "a.c") == text
+
+
+def test_macros_that_make_the_same_names_are_given_the_same() -> None:
+    """The name of the table's entry is spelled nowhere: two macros make it."""
+    table = "#define ENTRY(name) {#name, hook_##name, &before_##name}\n"
+    before = "#define BEFORE(name) void *before_##name;\n"
+    source = (
+        f"{HOOK}{before}{table}HOOK(cuMemFree, int)\nHOOK(cudaFree, int)\nBEFORE(cuMemFree)\n"
+        "BEFORE(cudaFree)\nstruct entry all[] = {ENTRY(cuMemFree), ENTRY(cudaFree)};\n"
+        "int hook_cuMemFree(void *);\n"
+    )
+    text = output(source, "a.c")
+    assert "BEFORE(cuMemFree)\nBEFORE(hipFree)\n" in text
+    assert "{ENTRY(cuMemFree), ENTRY(hipFree)}" in text
 
 
 def test_names_that_nothing_spells_out_are_renamed_as_ever() -> None:
