@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.hip_headers import include_folder
+from tests.hip_headers import hip_clang, include_folder
 from tests.native.standins import build as standins
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +61,7 @@ def test_kernels_do_not_know_the_width_of_a_warp():
 @pytest.mark.slow
 @pytest.mark.parametrize("release", VERSIONS)
 def test_it_runs_over_the_stand_in_of_a_release(release, tmp_path):
-    """The host part alone: the kernels take a HIP compiler, and the wheels' tests have them."""
+    """The host part; kernels are run where a GPU is."""
     include = include_folder(release)
     if isinstance(include, str):
         pytest.skip(include)
@@ -86,6 +86,26 @@ def test_it_runs_over_the_stand_in_of_a_release(release, tmp_path):
     assert "ok: exporter and importer see one memory" in done.stdout
     # From 7 on the runtime has a call of its own; before, it takes an HSA runtime.
     assert ("ok: dma-buf" in done.stdout) == (release == "7.1")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("side", ["host", "device"])
+@pytest.mark.parametrize("release", VERSIONS)
+def test_its_kernels_compile_for_each_release(release, side):
+    include, clang = include_folder(release), hip_clang()
+    if isinstance(include, str):
+        pytest.skip(include)
+    if clang is None:
+        pytest.skip("no clang that compiles HIP for gfx942 is installed")
+    kernels = sorted(HIP.glob("*.cu"))
+    assert len(kernels) >= 3
+    command = [
+        *(clang, "-x", "hip", f"--cuda-{side}-only", "--offload-arch=gfx90a", "-nogpulib"),
+        *("-fsyntax-only", "-std=c++20", "-Wall", "-Wextra", "-Werror"),
+        *(f"--rocm-path={include.parent}", "-isystem", include, "-I", ROOT / "native/include"),
+    ]
+    done = subprocess.run([*command, *kernels], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def built_against(include: Path) -> str:

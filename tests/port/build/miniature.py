@@ -1,7 +1,8 @@
 """A source tree with our own build system and almost no code: it builds in seconds.
 
 The real pyproject.toml, CMake files and `port` are copied; the runtime is one function. A ROCm for
-it is a folder whose hipcc notes how it was called and hands the file to the system's compiler.
+it is a folder whose hipcc notes how it was called and hands the file to the system's compiler; in
+a CUDA for it nvcc does the latter.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import site
 import subprocess
 import sys
+import venv
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -20,7 +23,7 @@ Python_add_library(_core MODULE WITH_SOABI core.cpp)
 target_link_libraries(_core PRIVATE monarch_core)
 install(TARGETS _core LIBRARY DESTINATION monarch)
 if(NOT GPU_PLATFORM STREQUAL "cpu")
-  Python_add_library(_gpu_${GPU_PLATFORM} MODULE WITH_SOABI gpu.cpp)
+  Python_add_library(_gpu_${GPU_PLATFORM} MODULE WITH_SOABI gpu_${GPU_PLATFORM}.cpp)
   target_link_libraries(_gpu_${GPU_PLATFORM} PRIVATE monarch_native)
   install(TARGETS _gpu_${GPU_PLATFORM} LIBRARY DESTINATION monarch)
 endif()
@@ -37,7 +40,15 @@ PyMODINIT_FUNC PyInit_NAME() {
 }
 """
 
-KERNEL = 'extern "C" int hip_value();\nextern "C" int device_value() { return hip_value(); }\n'
+KERNEL = """\
+extern "C" int PLATFORM_value();
+extern "C" int device_value() { return PLATFORM_value(); }
+"""
+KERNELS = """\
+add_library(monarch_native STATIC host.cpp)
+monarch_add_kernels(monarch_native SOURCES kernel.cu)
+target_link_libraries(monarch_native PUBLIC monarch_gpu_runtime)
+"""
 
 HIPCC = """\
 #!/bin/sh
@@ -52,6 +63,22 @@ for word do
   esac
 done
 exec g++ "$@"
+"""
+NVCC = """\
+#!/bin/sh
+case $1 in
+--list-gpu-arch) printf 'compute_90\\n'; exit 0;;
+--version) echo "Cuda compilation tools, release 13.0"; exit 0;;
+esac
+for word do
+  shift
+  case $word in
+    -ccbin|c++|--expt-*|-gencode=*) ;;
+    -Xcompiler=*) set -- "$@" -fPIC ;;
+    *) set -- "$@" "$word" ;;
+  esac
+done
+exec g++ -x c++ "$@"
 """
 
 
@@ -79,19 +106,29 @@ def tree(folder: Path) -> Path:
     write(folder / "runtime/bindings/CMakeLists.txt", BINDINGS)
     core = module("_core", "core_value() + 1", "int core_value();")
     write(folder / "runtime/bindings/core.cpp", core)
-    gpu = module("_gpu_rocm", "device_value()", 'extern "C" int device_value();')
-    write(folder / "runtime/bindings/gpu.cpp", gpu)
+    for platform in ("cuda", "rocm"):
+        gpu = module(f"_gpu_{platform}", "device_value()", 'extern "C" int device_value();')
+        write(folder / f"runtime/bindings/gpu_{platform}.cpp", gpu)
     write(folder / "runtime/monarch/__init__.py", "")
     write(folder / "runtime/monarch/py.typed", "")
-    write(
-        folder / "native/hip/CMakeLists.txt",
-        "add_library(monarch_native STATIC host.cpp)\n"
-        "monarch_add_kernels(monarch_native SOURCES kernel.cu)\n"
-        "target_link_libraries(monarch_native PUBLIC monarch_gpu_runtime)\n",
-    )
-    write(folder / "native/hip/host.cpp", "int host_value() { return 1; }\n")
-    write(folder / "native/hip/kernel.cu", KERNEL)
+    for part in ("cuda", "hip"):
+        write(folder / f"native/{part}/CMakeLists.txt", KERNELS)
+        write(folder / f"native/{part}/host.cpp", "int host_value() { return 1; }\n")
+        write(folder / f"native/{part}/kernel.cu", KERNEL.replace("PLATFORM", part))
     return folder
+
+
+def cuda(home: Path) -> Path:
+    """A CUDA in `home`."""
+    write(home / "include/cuda.h", "#define CUDA_VERSION 13000\n")
+    write(home / "include/cuda_runtime_api.h", "#define CUDART_VERSION 13000\n")
+    write(home / "bin/nvcc", NVCC).chmod(0o755)
+    source = write(home / "runtime.cpp", 'extern "C" int cuda_value() { return 7; }\n')
+    made = home / "lib64/libcudart_static.a"
+    made.parent.mkdir()
+    subprocess.run(["g++", "-c", "-fPIC", str(source), "-o", str(home / "runtime.o")], check=True)
+    subprocess.run(["ar", "rcs", str(made), str(home / "runtime.o")], check=True)
+    return home
 
 
 def rocm(home: Path, major: int = 6) -> Path:
@@ -138,6 +175,32 @@ def build(
         text=True,
         check=False,
     )
+
+
+def environment_of_its_own(place: Path) -> Path:
+    """The interpreter of a new environment, which sees what the one of this process has."""
+    venv.create(place, with_pip=False)
+    (target,) = place.glob("lib/python*/site-packages")
+    here = "\n".join(site.getsitepackages())
+    (target / "here.pth").write_text(f"{here}\n", encoding="utf-8")
+    return place / "bin/python"
+
+
+def pip(
+    tree: Path, environ: dict[str, str], command: str, *more: str, python: Path | None = None
+) -> None:
+    """pip in the folder of `tree`, with nothing from an index, for the environment of `python`."""
+    target = [] if python is None else [f"--python={python}"]
+    offline = ["-q", "--no-deps", "--no-build-isolation", "--no-index"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *target, command, *offline, *more],
+        cwd=tree,
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def ask(python: Path, code: str, cwd: Path, **environ: str) -> object:

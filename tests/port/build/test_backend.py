@@ -5,11 +5,9 @@ from __future__ import annotations
 import email
 import importlib.util
 import re
-import site
 import subprocess
 import sys
 import tarfile
-import venv
 import zipfile
 from pathlib import Path
 
@@ -246,31 +244,12 @@ def test_a_missing_header_is_named_with_the_folder_that_was_tried(rocm_build, tm
     assert f"-I{home / 'include'}" in words
 
 
-def editable(tree, place, environ):
-    """Install `tree` in a new environment, the build's own requirements being seen from here."""
-    if not place.exists():
-        venv.create(place, with_pip=False)
-        (target,) = place.glob("lib/python*/site-packages")
-        here = "\n".join(site.getsitepackages())
-        (target / "here.pth").write_text(f"{here}\n", encoding="utf-8")
-    python = place / "bin/python"
-    command = [sys.executable, "-m", "pip", "--python", str(python), "install", "-q", "--no-deps"]
-    done = subprocess.run(
-        [*command, "--no-build-isolation", "--no-index", "-e", f"{tree}/"],
-        env=environ,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return python
-
-
 @pytest.mark.report("48", "49")
 def test_an_editable_install_works_from_any_folder_and_is_rebuilt_by_installing_again(tmp_path):
     tree = miniature.tree(tmp_path / "tree")
     environ = miniature.environment("cpu")
-    python = editable(tree, tmp_path / "env", environ)
+    python = miniature.environment_of_its_own(tmp_path / "env")
+    miniature.pip(tree, environ, "install", "-e", f"{tree}/", python=python)
     value = "__import__('monarch._core', fromlist=['VALUE']).VALUE"
     for folder in (tmp_path, Path("/"), tree / "runtime"):
         assert miniature.ask(python, value, folder) == 42
@@ -282,5 +261,5 @@ def test_an_editable_install_works_from_any_folder_and_is_rebuilt_by_installing_
     miniature.write(tree / "runtime/core/core.cpp", "int core_value() { return 99; }\n")
     assert miniature.ask(python, "__import__('monarch').LIVE", tmp_path) is True
     assert miniature.ask(python, value, tmp_path) == 42
-    assert editable(tree, tmp_path / "env", environ) == python
+    miniature.pip(tree, environ, "install", "-e", f"{tree}/", python=python)
     assert miniature.ask(python, value, tmp_path) == 100
