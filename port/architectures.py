@@ -78,9 +78,13 @@ def choose(platform: str, asked: str | None, compiler: Sequence[str]) -> tuple[s
 
 
 def check_known(name: str) -> None:
-    """Raise InputError unless `name` is an architecture of some platform, or `compute_90`'s kind.
+    """Look whether `name` is an architecture of some platform, or `compute_90`'s kind.
 
     The latter is NVIDIA's portable code, which device code may hold but none is built for alone.
+
+    Raises:
+        InputError: it is none of them.
+
     """
     known = (*_SPELLING.values(), _PORTABLE)
     if not any(spelling.fullmatch(name) for spelling in known):

@@ -48,6 +48,10 @@ def wanted_symbols(module: Path) -> dict[str, dict[str, list[str]]]:
 
     A symbol without a version belongs to no library by name; those are listed under each library
     that states no versions at all.
+
+    Raises:
+        StubError: it has no dynamic symbols.
+
     """
     with module.open("rb") as stream:
         elf = ELFFile(stream)

@@ -37,7 +37,12 @@ def convert(
     """Convert `source`, a folder or one file, into the folder `out`; `check` writes nothing.
 
     The options are those of `python -m port.hipify`. What is left is in the outcome's findings.
-    Raises port.errors.InputError for wrong usage, LimitError for a full disk.
+
+    Raises:
+        port.errors.InputError: a wrong place, release, map file or folder.
+        port.errors.EnvironmentMissingError: `torch_map`, and no torch with tables is installed.
+        port.errors.LimitError: the disk is full.
+
     """
     from port.hipify import api  # noqa: PLC0415 - the package's data modules are used without it
     from port.hipify.options import Options  # noqa: PLC0415

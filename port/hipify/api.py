@@ -39,7 +39,11 @@ class Outcome:
 def convert(source: Path, out: Path, options: Options, *, check: bool = False) -> Outcome:
     """Convert `source` into `out`.
 
-    Raises InputError for a wrong place, release, map file or folder, LimitError for a full disk.
+    Raises:
+        InputError: a wrong place, release, map file or folder.
+        EnvironmentMissingError: torch's tables are asked for, and there are none.
+        LimitError: the disk is full.
+
     """
     output.check_places(source, out)
     for folder in options.include_dirs:

@@ -22,7 +22,12 @@ _VERSION = re.compile(rb"#define\s+HIP_VERSION_(MAJOR|MINOR)\s+(\d+)")
 
 
 def release_of(folder: Path) -> str:
-    """The release whose headers are in the include folder `folder`. Raises InputError."""
+    """The release whose headers are in the include folder `folder`.
+
+    Raises:
+        InputError: `hip/hip_version.h` cannot be read, or names no release.
+
+    """
     path = folder / "hip" / "hip_version.h"
     try:
         found = dict(_VERSION.findall(path.read_bytes()))

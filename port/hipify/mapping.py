@@ -83,7 +83,10 @@ class Mapping:
     `overrides`: the user's own names and header paths, taken literally, first of all. `hip`: a
     table to use in place of the release's own. `types`: CUDA's names of enumerations that the tree
     uses as types.
-    Raises InputError for a release below the oldest table.
+
+    Raises:
+        InputError: the release is below the oldest table.
+
     """
 
     def __init__(

@@ -46,7 +46,12 @@ class Changes:
 
 
 def check_places(source: Path, out: Path) -> None:
-    """Raise InputError where one of the two folders lies in the other, by whatever name."""
+    """Look whether one of the two folders lies in the other, by whatever name.
+
+    Raises:
+        InputError: it does, or they are the same.
+
+    """
     inner, outer = os.path.realpath(source), os.path.realpath(out)
     if not os.path.isdir(inner):
         inner = os.path.dirname(inner)
@@ -208,8 +213,12 @@ def write(
 ) -> Changes:
     """Bring `out` to `outputs`, and its record folder to `records` (name to bytes).
 
-    What is equal already is not touched. Raises LimitError when the disk is full and InputError
-    where the folder cannot be written; the outputs are then as they were.
+    What is equal already is not touched; after an error the outputs are as they were.
+
+    Raises:
+        LimitError: the disk is full.
+        InputError: the folder cannot be written.
+
     """
     try:
         (out / FOLDER).mkdir(parents=True, exist_ok=True)

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def chosen(options: Options) -> dict[str, str]:
     """The names that go before the map: the user's own, and torch's where they are asked for.
 
-    Raises as `load` and `torch_map.load` do.
+    Raises:
+        PortError: as `load` and `torch_map.load` do.
+
     """
     names: dict[str, str] = {}
     if options.torch_map:
@@ -31,8 +33,11 @@ def chosen(options: Options) -> dict[str, str]:
 def load(path: Path) -> dict[str, str]:
     """The entries of a map file: one table of CUDA name or header to HIP name or header.
 
-    A TOML file may group them in tables; the table's name does not matter. Raises InputError that
-    names file, line and key where the file cannot be read or holds anything but strings.
+    A TOML file may group them in tables; the table's name does not matter.
+
+    Raises:
+        InputError: names file, line and key where it cannot be read or holds more than strings.
+
     """
     try:
         text = path.read_text("utf-8")
@@ -63,7 +68,12 @@ def load(path: Path) -> dict[str, str]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A JSON object whose keys differ; raises KeyError with the first that does not."""
+    """A JSON object whose keys differ.
+
+    Raises:
+        KeyError: the first key that is there twice.
+
+    """
     found: dict[str, Any] = {}
     for key, value in pairs:
         if key in found:

@@ -39,7 +39,12 @@ def document(findings: Iterable[Finding]) -> dict[str, Any]:
 
 
 def write(findings: Iterable[Finding], path: Path) -> None:
-    """Write the log to `path`. Raises InputError where that cannot be done."""
+    """Write the log to `path`.
+
+    Raises:
+        InputError: it cannot be written.
+
+    """
     try:
         path.write_text(json.dumps(document(findings), indent=1) + "\n", "utf-8")
     except OSError as error:

@@ -177,7 +177,12 @@ def load_cuda() -> Table:
 
 
 def load_hip(release: str) -> Table:
-    """The names of a HIP release. `release` is one of `RELEASES`; see `nearest_release`."""
+    """The names of a HIP release. `release` is one of `RELEASES`; see `nearest_release`.
+
+    Raises:
+        InputError: there is no table of that release.
+
+    """
     if release not in RELEASES:
         raise InputError(f"no table for HIP {release}; there are {', '.join(RELEASES)}")
     return _load(f"hip-{release}")
@@ -192,7 +197,9 @@ def version_number(release: str) -> int:
 def nearest_release(asked: str) -> str:
     """The release in `RELEASES` that stands for `asked`: the same, or the nearest one not newer.
 
-    Raises InputError for what is no version, or one below the oldest table.
+    Raises:
+        InputError: it is no version, or one below the oldest table.
+
     """
     try:
         version = Version(asked)

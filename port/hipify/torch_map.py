@@ -17,8 +17,11 @@ _WANTED = frozenset({"CUDA_TYPE_NAME_MAP", "CUDA_IDENTIFIER_MAP", "CUDA_SPECIAL_
 def additions(release: str) -> dict[str, str]:
     """What the installed torch's tables add to the map of `release`.
 
-    Only names that the map has nothing for, and only targets that the release declares. Raises as
-    `load` does.
+    Only names that the map has nothing for, and only targets that the release declares.
+
+    Raises:
+        PortError: as `load` does.
+
     """
     mapping = Mapping(release)
     return {
@@ -32,8 +35,10 @@ def additions(release: str) -> dict[str, str]:
 def load() -> dict[str, str]:
     """CUDA name to HIP name, as the installed torch has it.
 
-    Raises EnvironmentMissingError where no torch with such tables is installed, InputError where
-    its file cannot be read.
+    Raises:
+        EnvironmentMissingError: no torch with such tables is installed.
+        InputError: its file cannot be read.
+
     """
     found = importlib.util.find_spec("torch")
     folders = list(found.submodule_search_locations or ()) if found is not None else []
@@ -47,7 +52,12 @@ def load() -> dict[str, str]:
 
 
 def read(path: Path) -> dict[str, str]:
-    """The entries of one file of such tables; entries that are no pair of names are passed over."""
+    """The entries of one file of such tables; entries that are no pair of names are passed over.
+
+    Raises:
+        InputError: it cannot be read as Python.
+
+    """
     try:
         module = ast.parse(path.read_text("utf-8"), str(path))
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:

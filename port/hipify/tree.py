@@ -66,7 +66,9 @@ def is_code(path: str, extensions: tuple[str, ...]) -> bool:
 def read(source: Path, extensions: tuple[str, ...]) -> Listing:
     """Read all of `source`, a folder or one file.
 
-    Raises InputError where `source` itself does not exist or cannot be read.
+    Raises:
+        InputError: `source` itself does not exist.
+
     """
     root = os.path.realpath(source)
     if not os.path.exists(root):

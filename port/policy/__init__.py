@@ -139,7 +139,9 @@ _TABLES = {table for table, _ in KEYS if table}
 def load(which: str | Path) -> Policy:
     """The policy of a platform ("cpu", "cuda", "rocm"), or the one in a file.
 
-    Raises InputError naming file, line and key for anything that is not as documented.
+    Raises:
+        InputError: names file, line and key of what is not as documented.
+
     """
     if isinstance(which, str) and which in PLATFORMS:
         path = Path(__file__).parent / f"{which}.toml"
@@ -155,7 +157,12 @@ def load(which: str | Path) -> Policy:
 
 
 def parse(text: str, source: str) -> Policy:
-    """The policy in `text`; `source` names it in errors."""
+    """The policy in `text`; `source` names it in errors.
+
+    Raises:
+        InputError: as `load` does.
+
+    """
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -65,8 +65,11 @@ class Archive:
     def __init__(self, path: Path) -> None:
         """Open the file and judge all headers.
 
-        Raises InputError where the file is no readable ZIP, LimitError where it is a bomb, OSError
-        where it cannot be opened.
+        Raises:
+            InputError: the file is no readable ZIP.
+            LimitError: it is a bomb.
+            OSError: it cannot be opened.
+
         """
         self.path = path
         self.problems: list[str] = []
@@ -87,7 +90,12 @@ class Archive:
         self._file.close()
 
     def chunks(self, entry: Entry) -> Iterator[bytes]:
-        """The unpacked bytes of a member, piece by piece. Raises InputError where damaged."""
+        """The unpacked bytes of a member, piece by piece.
+
+        Raises:
+            InputError: it is damaged.
+
+        """
         crc, seen = 0, 0
         for piece in self._unpacked(entry):
             crc = zlib.crc32(piece, crc)

@@ -69,7 +69,10 @@ class ElfReader:
     def read(self, descriptor: int, name: str) -> Elf:
         """Read the file behind `descriptor`; `name` is for errors.
 
-        Raises InputError where it is no readable ELF, LimitError where a limit was hit.
+        Raises:
+            InputError: it is no readable ELF.
+            LimitError: a limit of time or memory was hit.
+
         """
         try:
             self._await_start()

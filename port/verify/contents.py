@@ -117,7 +117,11 @@ def open_target(target: str, *, installed: bool = False) -> Contents:
     """Read `target`: a wheel, a folder, a shared object or an installed distribution's name.
 
     With `installed` it is a distribution's name even where a path of that name exists.
-    Raises InputError for anything else and for damaged files, LimitError for bombs.
+
+    Raises:
+        InputError: it is none of these, or damaged.
+        LimitError: it is a bomb.
+
     """
     if not target:
         raise InputError("an empty name is no target")

@@ -24,7 +24,14 @@ _DF_1_GLOBAL = 2
 
 
 def read(stream: BinaryIO) -> Elf:
-    """Read the ELF file in `stream`. Raises UnreadableError, ELFError and what parsing raises."""
+    """Read the ELF file in `stream`.
+
+    Raises:
+        UnreadableError: a table lies outside of the file.
+        ELFError: it is no ELF file.
+        Exception: whatever else parsing raises on a damaged one.
+
+    """
     return _Reader(Image(stream)).elf()
 
 

@@ -62,14 +62,24 @@ class Image:
         return tags
 
     def at_address(self, address: int, size: int) -> bytes:
-        """`size` bytes; raises UnreadableError where no segment or no file holds them."""
+        """`size` bytes.
+
+        Raises:
+            UnreadableError: no segment holds the address, or the file ends before them.
+
+        """
         for start, length, offset in self.loads:
             if start <= address < start + length:
                 return self.exactly(offset + address - start, size)
         raise UnreadableError(f"no segment holds the address {address:#x}")
 
     def exactly(self, offset: int, size: int) -> bytes:
-        """`size` bytes; raises UnreadableError where the file is shorter."""
+        """`size` bytes.
+
+        Raises:
+            UnreadableError: the file ends before them.
+
+        """
         if size < 0 or offset + size > self.size:
             raise UnreadableError(f"a table at offset {offset:#x} goes past the end of the file")
         self._stream.seek(offset)
@@ -82,7 +92,12 @@ class Image:
 
 
 def text(strings: bytes, at: int) -> str:
-    """The name at `at` of a string table; raises UnreadableError where there is none."""
+    """The name at `at` of a string table.
+
+    Raises:
+        UnreadableError: there is none.
+
+    """
     end = strings.find(b"\0", at, at + _MAX_NAME)
     if at >= len(strings) or end < 0:
         raise UnreadableError(f"a name at {at:#x} lies outside the string table")

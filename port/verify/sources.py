@@ -21,7 +21,9 @@ SOURCE, OUTPUT = "native/cuda", "native/hip"
 def check_sources(root: Path) -> Iterator[Check]:
     """Compare hashes, then convert `root`/native/cuda again in memory and compare the bytes.
 
-    Raises InputError where there is no such folder.
+    Raises:
+        InputError: there is no such folder.
+
     """
     source, out = root / SOURCE, root / OUTPUT
     if not source.is_dir():

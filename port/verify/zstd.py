@@ -51,7 +51,9 @@ class _State:
 def unpack_head(data: bytes, room: int) -> bytes:
     """Up to `room` unpacked bytes from the front of the frame `data`, which may be cut off.
 
-    Raises ZstdError where the bytes are not a frame.
+    Raises:
+        ZstdError: the bytes are not a frame.
+
     """
     try:
         return _frame(data, room)
