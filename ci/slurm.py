@@ -158,7 +158,7 @@ class Cluster:
 
     def crash(self, node: str) -> None:
         """End a node as a loss of power would: its daemon and all that runs on it."""
-        victims = [pid for pid, environment in _environments() if environment.get(_NODE) == node]
+        victims = [pid for pid, environment in environments() if environment.get(_NODE) == node]
         for pid in victims:  # first, so that no child is started while they are looked for
             keeper.kill(pid, signal.SIGSTOP)
         for pid in {pid for victim in victims for pid in [victim, *keeper.descendants(victim)]}:
@@ -172,7 +172,7 @@ class Cluster:
         return ["slurmd", "-D", "-N", node]
 
     def _daemon(self, node: str) -> list[int]:
-        return [pid for pid, environment in _environments() if environment.get(_NODE) == node]
+        return [pid for pid, environment in environments() if environment.get(_NODE) == node]
 
     def _write(self) -> None:
         for name in ("state", "dev", *(f"spool/{node}" for node in self.nodes)):
@@ -247,7 +247,8 @@ class Cluster:
             self._keeper = None
 
 
-def _environments() -> list[tuple[int, dict[str, str]]]:
+def environments() -> list[tuple[int, dict[str, str]]]:
+    """Every process that can be looked at, with its variables."""
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):

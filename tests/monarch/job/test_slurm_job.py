@@ -88,6 +88,36 @@ def test_a_node_is_replaced_by_another_and_the_others_stay(slurm, slurm_job, gan
         made.replace_node("n99")
 
 
+@SHAPES
+@pytest.mark.timeout(240)
+def test_of_a_node_without_power_nothing_is_missed_and_the_others_go_on(
+    slurm, slurm_job, gang, failures
+):
+    """SLURM notices after a while: it starts the host elsewhere, or goes on with the others."""
+    made = slurm_job({"hosts": 2}, gang=gang)
+    before = made.state(cached_path=None).hosts
+    (lost, stays), (old, kept) = ids(before), pids(made)
+    who = before.spawn_procs().spawn("who", Who)
+    first, second = who.slice(hosts=0), who.slice(hosts=1)
+    own = second.pid.call_one().get(60)
+    asked = first.sleep.call_one(600)
+    slurm.crash(lost)
+    with pytest.raises(ActorCrashError) as raised:
+        asked.get(60)
+    assert raised.value.node_id == lost
+    slurm._until(lambda: "down" in slurm.run("sinfo", "-h", "-n", lost, "-o", "%T"), "node down")
+    if gang:
+        made.replace_node(lost)
+    else:
+        slurm._until(lambda: pids(made)[0] != old, "another host")
+    after = made.state(cached_path=None).hosts
+    assert ids(after)[1] == stays
+    assert ids(after)[0] not in {lost, stays}
+    assert pids(made)[1] == kept
+    assert second.pid.call_one().get(60) == own
+    assert len(after.spawn_procs().spawn("again", Who).pid.call().get(60)) == 2
+
+
 _CLIENT = """
 import sys
 from monarch.job import SlurmJob
