@@ -12,13 +12,16 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci import slurm, sshd
+from ci.rigs import keeper
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -26,6 +29,8 @@ if TYPE_CHECKING:
 
 CLOUD = "rig"  # what SkyPilot calls the cluster
 _START_SECONDS = 300
+_END_SECONDS = 20.0
+_SOCKETS = Path("/tmp")  # noqa: S108 - SkyPilot's choice: sky_ssh_*, whatever the home is
 _OF_UV = ("UV_CACHE_DIR", "UV_INDEX_URL", "SSL_CERT_FILE")  # how it reaches packages here
 
 _NAMED = 'hostname "$0" && exec "$@"'
@@ -81,6 +86,7 @@ class Sky:
         self.folder = folder
         self.cluster = _Named(folder / "slurm", nodes)
         self._sshd = sshd.Server(folder / "sshd", self._of_logins())
+        self._others = set(_SOCKETS.glob("sky_ssh_*"))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -131,8 +137,23 @@ class Sky:
         try:
             self.run("api", "stop")
         finally:
+            self._end_connections()
             self._sshd.__exit__(kind, error, trace)
             self.cluster.__exit__(kind, error, trace)
+
+    def _end_connections(self) -> None:
+        """End the connections by ssh that SkyPilot keeps for later, with their sockets."""
+        home = self.environment["HOME"]
+        end = time.monotonic() + _END_SECONDS
+        while time.monotonic() < end:
+            left = [pid for pid, variables in slurm.environments() if variables.get("HOME") == home]
+            if not left:
+                break
+            for pid in left:
+                keeper.kill(pid, signal.SIGTERM)
+            time.sleep(0.1)
+        for path in set(_SOCKETS.glob("sky_ssh_*")) - self._others:
+            shutil.rmtree(path, ignore_errors=True)
 
     def _of_logins(self) -> dict[str, str]:
         """The variables of who logs in to the cluster."""
