@@ -155,7 +155,7 @@ def _plain(part: str, text: str) -> Address:
         {
             "local": "a process reaches itself without an address",
             "inproc": "a process reaches itself without an address",
-        }.get(scheme, f"{scheme} is of another system's own infrastructure"),
+        }.get(scheme, f"{scheme} is of another system's own infrastructure; write {_FORMS}"),
     )
 
 
