@@ -8,8 +8,8 @@
 
 All train the same model on the same data, a rank a core, and get the same faults: a rank is killed
 (SIGKILL) every so many seconds, stopped (SIGSTOP) for a while, or cut off, as one of several hosts.
-A step is useful if its update is in the weights at the end. Prints a line a run; writes
-goodput.json and goodput.png to .cache/bench.
+A step is useful if its update is in the weights at the end. Prints a line a run, and how long a
+group of gloo takes to form again; writes goodput.json and goodput.png to .cache/bench.
 """
 
 from __future__ import annotations
@@ -178,6 +178,20 @@ def one(
             return {"error": str(error).partition("\n")[0]}
 
 
+def groups(python: Path, variables: dict[str, str], rounds: int) -> dict[str, list[float]]:
+    """Milliseconds until a group of gloo has formed again, by what `recovery.py` calls them."""
+    command = [str(python), str(HERE / "runtime/recovery.py"), "--gloo", "--json"]
+    done = subprocess.run(
+        [*command, "--rounds", str(rounds)],
+        env={**os.environ, **variables},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    found: dict[str, list[float]] = json.loads(done.stdout)["milliseconds"]
+    return found
+
+
 def measured(chosen: argparse.Namespace) -> dict[str, Any]:
     """All runs, by faults, so that peers meet the same state of the machine."""
     python, variables, lacking = environment(chosen.tree)
@@ -209,6 +223,7 @@ def measured(chosen: argparse.Namespace) -> dict[str, Any]:
         "ranks": chosen.ranks,
         "faults": [plan.name for plan in plans],
         "results": results,
+        "groups": groups(python, variables, 3 if chosen.quick else 10),
     }
 
 

@@ -39,7 +39,10 @@ def markdown(record: dict[str, Any]) -> str:
         cells.append(f"{median(same):.1%} of {len(same)}" if same else "")
         cost = f"{fmean(result['cost']):.2f} s" if result["cost"] else ""
         lines.append(f"{head} {' | '.join(cells)} | {result['lost']} | {cost} |")
-    return "\n".join(lines) + "\n"
+    lines.append("")
+    for name, times in record.get("groups", {}).items():  # not in records of older releases
+        lines.append(f"{name}: median {median(times):.0f} ms, slowest {max(times):.0f} ms.")
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def plot(record: dict[str, Any], path: Path) -> None:
