@@ -224,6 +224,10 @@ class Flood(Actor):
     """Sends until it is held up; how far it got is in a file."""
 
     @endpoint
+    def pid(self) -> int:
+        return os.getpid()
+
+    @endpoint
     def send(self, slow: Slow, count: int, path: str) -> int:
         data = bytes(10_000)
         for number in range(count):
@@ -243,6 +247,8 @@ def test_a_slow_reader_slows_its_senders_and_nobody_else_and_memory_is_bounded(c
     pid = slow.pid.call_one().get(T)
     before = resident(pid)
     waits = slow.wait.call_one()
+    (sender,) = flood.pid.call().get(T).values()
+    at_first = resident(sender)
     sent = flood.send.call_one(slow, count, str(progress))
     # The flood has come to its end when other calls go on and it does not.
     last = -1
@@ -255,6 +261,7 @@ def test_a_slow_reader_slows_its_senders_and_nobody_else_and_memory_is_bounded(c
         last = now
     assert window * 0.9 < last * 10_000 < window * 1.2
     assert resident(pid) - before < 3 * window
+    assert resident(sender) - at_first < 3 * window
     with gate.open("wb"):
         pass
     assert sent.get(T) == count

@@ -276,7 +276,7 @@ def test_a_program_that_is_killed_takes_its_processes_on_all_hosts_along(hosts):
     program = rig.begin(_LOST_HOST, *addresses)
     pids = _until_ready(program)["pids"]
     program.kill()
-    assert _gone(pids, 20)
+    assert _gone(pids, 5)  # a second where the machine is not shared
 
 
 def test_an_agent_that_is_killed_is_the_end_of_its_host(hosts):
