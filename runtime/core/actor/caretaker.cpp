@@ -8,10 +8,12 @@
 namespace monarch::actor {
 namespace {
 
-constexpr base::Duration kStuck = std::chrono::milliseconds(100);
 constexpr base::Duration kBlocked = std::chrono::milliseconds(2);  // waits for an answer
-constexpr base::Duration kLongestTick = std::chrono::milliseconds(4);
-constexpr int kQuietTicks = 3;  // before the caretaker stops looking, until the lead is free
+// Between two looks at whether somebody polls: where threads stay away for longer than a tick, or a
+// program may, and where all of them have come back at once.
+constexpr base::Duration kLookAtSlow = std::chrono::milliseconds(4);
+constexpr base::Duration kLookAtQuick = std::chrono::milliseconds(64);
+constexpr base::Duration kQuiet = std::chrono::milliseconds(16);  // in one poll: it looks no more
 constexpr std::uint64_t kFewPolls = 100;  // between two of its looks: heartbeats, and no traffic
 constexpr std::size_t kMostWorkers = 4096;
 
@@ -20,21 +22,30 @@ constexpr std::size_t kMostWorkers = 4096;
 // Actors that share a worker which is stuck in the endpoint of another move to one that is free.
 // Python runs one thread at a time, so that one of many may only be waiting for its turn: the more
 // of them work, the longer it takes to look stuck. Those that wait for an answer take no turn.
-void Engine::relieve(base::Instant now) {
+base::Instant Engine::relieve(base::Instant now) {
+  base::Instant due = base::Instant::max();
   const std::size_t count = workers_.size();  // those added here have nothing to be relieved of
   const auto working = std::ranges::count_if(
       workers_, [](const auto& worker) { return worker->handled != nullptr && !worker->blocked; });
-  const base::Duration turn = kStuck * (1 + 2 * working);
+  turn_ = k_stuck * (1 + 2 * working);
   for (std::size_t i = 0; i < count; ++i) {
     Worker& stuck = *workers_[i];
     // Between two messages it only waits for a processor, and takes the next one itself.
-    if (!stuck.is_crowded() || now - stuck.busy_since < (stuck.blocked ? kBlocked : turn)) continue;
+    if (!stuck.is_crowded()) continue;
+    const base::Instant since = stuck.busy_since + (stuck.blocked ? kBlocked : turn_);
+    if (now < since) {
+      due = std::min(due, since);
+      continue;
+    }
     const auto free = std::ranges::find_if(workers_, [](const auto& worker) {
       return worker->waiting && !worker->is_loop && !worker->is_foreign && worker->ready.empty();
     });
     Worker* helper = free != workers_.end() ? free->get() : nullptr;
     if (helper == nullptr) {
-      if (workers_.size() >= kMostWorkers) continue;
+      if (workers_.size() >= kMostWorkers) {
+        due = std::min(due, now + k_stuck);
+        continue;
+      }
       helper = &add_worker();
       push_event({.kind = Event::Kind::kWorker, .worker = helper});
     }
@@ -48,6 +59,13 @@ void Engine::relieve(base::Instant now) {
     helper->busy_since = now;
     wake_worker(*helper);
   }
+  return due;
+}
+
+void Engine::arm_relief(const Worker& worker) {
+  if (!worker.is_crowded()) return;
+  if (worker.blocked) blocked_ = true;
+  look_by(worker.busy_since + (worker.blocked ? kBlocked : turn_));
 }
 
 void Engine::beat(base::Instant now) {
@@ -85,15 +103,9 @@ base::Instant Engine::run_timers(base::Instant now) {
   if (const auto end = give_up(now)) due = std::min(due, *end);
   if (const auto end = end_broken(now)) due = std::min(due, *end);
   if (const auto end = expire_casts(now)) due = std::min(due, *end);
-  relief_armed_ =
-      std::ranges::any_of(workers_, [](const auto& worker) { return worker->is_crowded(); });
-  if (relief_armed_) {
-    relieve(now);
-    relief_soon_ = std::ranges::any_of(workers_, [](const auto& worker) {
-      return worker->is_crowded() && worker->blocked;
-    });
-    due = std::min(due, now + (relief_soon_ ? kBlocked : kStuck));
-  }
+  due = std::min(due, relieve(now));
+  // Where one waits others most often will: looking as often as that spares their waking us.
+  if (std::exchange(blocked_, false)) due = std::min(due, now + kBlocked);
   return due;
 }
 
@@ -111,18 +123,18 @@ void Engine::caretaker() {
   ::pthread_sigmask(SIG_BLOCK, &all, nullptr);
   Lock lock(mutex_);
   std::uint64_t seen = polls_;
+  base::Instant polled = clock_.now();
   std::uint64_t delays = delays_;
-  int quiet = 0;
   bool led = false;  // by one thread, all the time that the caretaker slept for long
-  base::Duration tick = k_tick;
+  base::Duration look = k_tick;
   while (!stopping_) {
     sweep(lock);
     base::Instant now = clock_.now();
     base::Instant due = run_timers(now);
-    // Where threads poll by themselves it looks ever less often: a tick costs all processes.
-    tick = std::min(tick * 2, kLongestTick);
-    if (lead_ == Lead::kFree && polls_ == seen) {
-      tick = k_tick;
+    // Where threads poll by themselves it looks ever less often: a look costs all processes.
+    look = std::min(look * 4, std::exchange(stays_away_, false) ? kLookAtSlow : kLookAtQuick);
+    if (lead_ == Lead::kFree && now - freed_ >= k_tick) {
+      look = k_tick;
       if (!idle_.empty()) {
         idle_.front()->condition.notify_one();
       } else {
@@ -144,21 +156,22 @@ void Engine::caretaker() {
         if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
       }
     }
-    quiet = polls_ == seen ? quiet + 1 : 0;
+    now = clock_.now();
+    if (polls_ != seen) polled = now;
     led = led && polls_ - seen <= kFewPolls;
     seen = polls_;
-    now = clock_.now();
     const bool burst = std::exchange(delays, delays_) != delays_ || flush_armed_;
-    caretaker_deep_ = lead_ == Lead::kThread && (led || quiet > kQuietTicks) && !burst &&
-                      !relief_armed_;
-    if (caretaker_deep_) {
-      caretaker_until_ = due;
-      quiet = 0;
-    } else {
-      caretaker_until_ = now + (burst ? k_flush_delay : tick);
-    }
+    const bool deep = lead_ == Lead::kThread && (led || now - polled >= kQuiet) && !burst;
+    caretaker_deep_ = deep;
+    const base::Duration pause = burst ? k_flush_delay : lead_ == Lead::kFree ? k_tick : look;
+    caretaker_until_ = deep ? due : std::min(due, now + pause);
     caretaker_condition_.wait_until(lock, caretaker_until_);
     led = std::exchange(caretaker_deep_, false);
+    if (deep && !led && !stopping_) {  // the lead is free: most often it is back within a tick
+      look = k_tick;
+      caretaker_until_ = clock_.now() + look;
+      caretaker_condition_.wait_until(lock, caretaker_until_);
+    }
   }
 }
 

@@ -198,6 +198,7 @@ class Engine {
   static constexpr std::size_t k_graves = 4096;  // older ones answer as actors that never were
   static constexpr base::Duration k_tick = std::chrono::milliseconds(1);
   static constexpr base::Duration k_flush_delay = std::chrono::microseconds(150);
+  static constexpr base::Duration k_stuck = std::chrono::milliseconds(100);
 
   // peers and links (links.cpp)
   Peer& peer_of(std::uint64_t id);
@@ -309,7 +310,6 @@ class Engine {
   void wake_worker(Worker& worker);
   void wake_caretaker();
   void look_by(base::Instant due);  // the caretaker is to look at its timers, then or earlier
-  void arm_relief(const Worker& worker);
   void update_writing(Peer& peer);
   [[nodiscard]] Worker* worker_of_this_thread();
   void find_stuck();
@@ -318,7 +318,8 @@ class Engine {
   void caretaker();
   void sweep(Lock& lock);
   base::Instant run_timers(base::Instant now);
-  void relieve(base::Instant now);
+  base::Instant relieve(base::Instant now);
+  void arm_relief(const Worker& worker);
   void beat(base::Instant now);
 
   const std::uint64_t proc_;
@@ -368,6 +369,8 @@ class Engine {
   std::vector<Waiter*> idle_;       // workers with nothing to do that do not lead
   bool handed_ = false;             // the last poll had something for a thread other than its own
   int wanted_ = 0;         // threads that want the lead from the caretaker
+  base::Instant freed_{};  // when the lead was free last
+  bool stays_away_ = false;  // who gives it up, for longer than a tick
   std::uint64_t polls_ = 0;
   std::uint64_t beats_ = 0;  // heartbeats that came
   std::vector<Waiter*> credit_waiters_;
@@ -389,8 +392,8 @@ class Engine {
   bool flush_armed_ = false;   // writes are delayed, and due
   base::Instant flush_due_{};  // then
   std::uint64_t delays_ = 0;   // of writes, so far
-  bool relief_armed_ = false;  // or that a worker may be stuck
-  bool relief_soon_ = false;   // for a worker that waits for an answer
+  base::Duration turn_ = k_stuck;  // in one message, after which a worker is stuck
+  bool blocked_ = false;           // a crowded one began to wait for an answer
   wire::Rhythm rhythm_;
   std::mutex ending_;  // held by who ends the thread
   std::thread thread_;

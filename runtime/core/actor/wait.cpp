@@ -62,13 +62,6 @@ void Engine::look_by(base::Instant due) {
   if (caretaker_until_ > due) wake_caretaker();
 }
 
-void Engine::arm_relief(const Worker& worker) {
-  if (!worker.is_crowded()) return;
-  const bool armed = std::exchange(relief_armed_, true);
-  const bool sooner_now = worker.blocked && !std::exchange(relief_soon_, true);
-  if (!armed || sooner_now) wake_caretaker();
-}
-
 // Waits until `ready`, leading when nobody else does. `list`: where it stands while it does not.
 template <typename Ready>
 Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant> deadline,
@@ -92,6 +85,7 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
     if (deadline && now >= *deadline) return leave(Waited::kTimeout);
     const auto until = is_worker ? deadline : sooner(deadline, now + kSlice);
     if (lead_ == Lead::kFree && !gave_away) {
+      stays_away_ = stays_away_ || now - freed_ > k_tick;
       lead_ = Lead::kThread;
       leader_ = &waiter;
       waiter.leads = true;
@@ -135,10 +129,11 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
 void Engine::release_lead() {
   lead_ = Lead::kFree;
   leader_ = nullptr;
+  freed_ = clock_.now();
   offer_lead();
 }
 
-// Nobody polls: who waits for an answer is to, or the caretaker sees to it within a tick. A worker
+// Nobody polls: who waits for an answer is to, or the caretaker sees to it at its next look. A worker
 // with nothing to do is not woken at once, since most often the lead is back before that.
 void Engine::offer_lead() {
   if (!followers_.empty()) {
@@ -223,6 +218,8 @@ Waited Engine::wait(Inbox& inbox, std::size_t count, std::optional<base::Instant
   if (worker != nullptr) {
     worker->blocked = true;
     arm_relief(*worker);
+  } else {
+    stays_away_ = true;  // the program itself: who knows for how long
   }
   inbox.waiters.push_back(&waiter);
   inbox.wanted = count;

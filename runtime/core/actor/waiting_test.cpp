@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <future>
 #include <string>
 #include <thread>
 
@@ -42,6 +43,36 @@ TEST_CASE("a process is reached while the thread that was to lead next is busy")
   }
   here.stop();
   there.stop();
+}
+
+// The one thread that polls there was away for no time, a thousand times, and then stays away.
+TEST_CASE("a process is read while its only thread is long in an endpoint after many short ones") {
+  Engine here(1, kNoBeats), there(2, kNoBeats);
+  connect(here, there);
+  Worker& worker = there.main_worker();
+  std::promise<void> refused;
+  std::thread only([&, end = refused.get_future()] {
+    Waited ended = Waited::kDone;
+    while (const auto work = there.next(worker, std::nullopt, ended)) {
+      if (work->request->endpoint == "hold") end.wait();
+      (void)there.reply(work->request, 0, {}, {});
+      there.finish(work->request);
+    }
+  });
+  const auto closed = target(here, 2, 8);
+  create(here, *closed);
+  CHECK(answer(here, *call(here, closed, "e", "x")).empty());
+  there.close_actor(8, 2, "closed");
+  const auto actor = target(here, 2, 7);
+  create(here, *actor);
+  for (int i = 0; i < 1000; ++i) CHECK(answer(here, *call(here, actor, "e", "x")).empty());
+  const auto held = call(here, actor, "hold", "x");
+  const auto inbox = call(here, closed, "e", "x");
+  CHECK(wait_for_seconds(here, *inbox, 20) == Waited::kDone);
+  refused.set_value();
+  CHECK(answer(here, *held).empty());
+  there.stop();
+  only.join();
 }
 
 TEST_CASE("a message for an actor that does not come is refused in time") {
