@@ -123,12 +123,10 @@ void bind_engine(nb::module_& module) {
   engine
       .def(
           "__init__",
-          [](PyEngine* self, std::uint64_t proc, std::size_t window, std::uint32_t workers,
-             double heartbeat, int misses, std::size_t segments, std::size_t fan_out,
-             std::size_t cast_from) {
+          [](PyEngine* self, std::uint64_t proc, std::uint32_t workers, double heartbeat, int misses,
+             std::size_t segments, std::size_t fan_out, std::size_t cast_from) {
             if (proc == 0) throw nb::value_error("the id of a process is not 0");
             const actor::Limits limits{
-                .window = window,
                 .workers = workers,
                 .segments = segments,
                 .heartbeat = base::Duration(static_cast<std::int64_t>(heartbeat * 1e9)),
@@ -137,14 +135,13 @@ void bind_engine(nb::module_& module) {
                 .cast_from = cast_from};
             new (self) PyEngine{Handle(std::make_shared<Engine>(proc, limits))};
           },
-          "proc"_a, nb::kw_only(), "window"_a = std::size_t{16} << 20, "workers"_a = 32,
-          "heartbeat"_a = 0.5, "misses"_a = 4, "segments"_a = 256, "fan_out"_a = std::size_t{16},
-          "cast_from"_a = std::size_t{8},
-          "`window`: bytes in flight per receiver; `workers`: threads made for actors as they "
-          "come;\n`heartbeat`: seconds between the looks at a silent peer, `misses` of which say "
-          "that it\nstalled; `segments`: of shared memory that carry large messages at once, at "
-          "most;\nwithout any they go by socket; `fan_out`: branches of the tree of host agents, at least 2;"
-          "\n`cast_from`: receivers that a message has to have to go by the tree.")
+          "proc"_a, nb::kw_only(), "workers"_a = 32, "heartbeat"_a = 0.5, "misses"_a = 4,
+          "segments"_a = 256, "fan_out"_a = std::size_t{16}, "cast_from"_a = std::size_t{8},
+          "`workers`: threads made for actors as they come; `heartbeat`: seconds between the looks at\n"
+          "a silent peer, `misses` of which say that it stalled; `segments`: of shared memory that\n"
+          "carry large messages at once, at most; without any they go by socket; `fan_out`: branches\n"
+          "of the tree of host agents, at least 2; `cast_from`: receivers that a message has to have\n"
+          "to go by the tree.")
       .def(
           "segments",
           [](PyEngine& self) {

@@ -236,7 +236,13 @@ void Engine::bury(Mailbox& mailbox) {
     graves_.erase(buried_.front());
     buried_.pop_front();
   }
-  for (const auto& [id, peer] : peers_) peer->owed.erase(actor);
+  // One that is made again under this id starts with no credit owed.
+  for (const auto& [id, peer] : peers_) {
+    const auto owed = peer->owed.find(actor);
+    if (owed == peer->owed.end()) continue;
+    if (peer->link != nullptr) give_back_credit(*peer, actor, owed->second);
+    peer->owed.erase(owed);
+  }
   mailboxes_.erase(actor);
 }
 

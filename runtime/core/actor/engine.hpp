@@ -58,7 +58,8 @@ struct Message {
 };
 
 struct Limits {
-  std::size_t window = 16U << 20;  // bytes in flight per receiver
+  // Bytes in flight per receiver. The same in all processes: an eighth of it at a time is given back.
+  std::size_t window = 16U << 20;
   std::uint32_t workers = 32;      // threads made for actors as they come
   std::uint32_t loops = 32;        // of event loops, for actors that need one
   std::size_t segments = 256;      // of shared memory, for large messages; 0: none
@@ -234,6 +235,7 @@ class Engine {
   [[nodiscard]] bool send_attachment(Peer& peer, const Shipping& shipping, const Shipment& shipment);
   [[nodiscard]] static bool travels_apart(const Shipping* shipping, std::size_t index);
   void give_credit(std::uint64_t proc, std::uint64_t target, std::size_t bytes);
+  void give_back_credit(Peer& peer, std::uint64_t target, std::size_t bytes);
   [[nodiscard]] bool has_credit_locked(const Targets& targets) const;
   void credit_came();
 

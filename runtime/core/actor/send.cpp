@@ -364,9 +364,12 @@ void Engine::give_credit(std::uint64_t proc, std::uint64_t target, std::size_t b
   }
   std::size_t& owed = peer.owed[target];
   owed += bytes;
-  if (owed < limits_.window / 8) return;
+  if (owed >= limits_.window / 8) give_back_credit(peer, target, std::exchange(owed, 0));
+}
+
+void Engine::give_back_credit(Peer& peer, std::uint64_t target, std::size_t bytes) {
   std::array<std::byte, wire::k_pair_head> head;
-  wire::write_credit({.target = target, .bytes = std::exchange(owed, 0)}, head);
+  wire::write_credit({.target = target, .bytes = bytes}, head);
   (void)send(peer, wire::Kind::kCredit, head, {}, {}, {}, {});
 }
 

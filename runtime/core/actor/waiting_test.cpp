@@ -85,6 +85,24 @@ TEST_CASE("a message for an actor that does not come is refused in time") {
   there.stop();
 }
 
+TEST_CASE("an actor that is made again and again costs its senders no credit") {
+  Engine here(1, {.window = 64 << 10}), there(2, {.window = 64 << 10});
+  connect(here, there);
+  const Echo echo(there, there.main_worker());
+  const auto targets = target(here, 2, 7);
+  const std::string data(4096, 'x');
+  for (int i = 0; i < 20; ++i) {
+    create(here, *targets);
+    REQUIRE(here.cast(*targets, {.endpoint = "n", .data = bytes_of(data), .buffers = {}}, 0, 0, 0).ok());
+    CHECK(answer(here, *call(here, targets, "e", "x")) == "x");
+    there.close_actor(7, 2, "ended");
+  }
+  create(here, *targets);
+  CHECK(answer(here, *call(here, targets, "e", "x")) == "x");
+  CHECK(here.has_credit(*targets));
+  there.stop();
+}
+
 TEST_CASE("the end of what is watched is told once") {
   Engine here(1);
   const auto ends = sockets();
