@@ -90,7 +90,7 @@ def sim(session: nox.Session) -> None:
 
 @nox.session
 def elastic(session: nox.Session) -> None:
-    """Training that goes on when ranks are lost, on torch.distributed."""
+    """What needs torch: training that goes on when ranks are lost, tensors in messages."""
     packages.ensure("elastic")
     suite.elastic(session)
 

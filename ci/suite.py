@@ -28,11 +28,12 @@ def tests(session: nox.Session) -> None:
 
 
 def elastic(session: nox.Session) -> None:
-    """Install this tree beside torch, and run what trains with it."""
+    """Install this tree beside torch, and run what trains with it or sends its tensors."""
     session.install(*project.group("test"), *project.run_time_requirements(), "torch==2.13.*")
     session.install("--no-deps", ".", env={"GPU_PLATFORM": "cpu"})
-    limit = ("--timeout", "900")  # as above
-    session.run("pytest", *limit, "tests/examples/test_elastic_ddp.py", *session.posargs)
+    options = ("-o", "pythonpath=.", "--timeout", "900")  # the package that was built; as above
+    files = ("tests/examples/test_elastic_ddp.py", "tests/monarch/actor/test_tensors.py")
+    session.run("pytest", *options, *files, *session.posargs)
 
 
 def skypilot(session: nox.Session) -> None:

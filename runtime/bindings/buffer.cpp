@@ -2,8 +2,10 @@
 
 #include <nanobind/stl/string.h>
 
+#include <cstdint>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "net/copy.hpp"
 
@@ -57,6 +59,16 @@ void bind_buffer(nb::module_& module) {
   module.def("to_bytes", &to_bytes, "source"_a,
              nb::sig("def to_bytes(source: typing_extensions.Buffer) -> bytes"),
              "A copy of a buffer, made without the GIL and, where it is large, on huge pages.");
+  module.def(
+      "memory_at",
+      [](std::uintptr_t address, std::size_t size, nb::object owner) {
+        return memory_view({.owner = std::move(owner),
+                            .bytes = {reinterpret_cast<const std::byte*>(address), size},
+                            .writable = true});
+      },
+      "address"_a, "size"_a, "owner"_a,
+      nb::sig("def memory_at(address: int, size: int, owner: object) -> memoryview"),
+      "The memory there, which lasts as long as `owner`; that is kept for as long as the view.");
   nb::class_<Part>(module, "_Part", nb::type_slots(part_slots),
                    "Bytes of the runtime's, read through the buffer protocol.");
 }

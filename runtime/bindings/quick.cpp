@@ -21,6 +21,8 @@ struct Pickle {
   PyObject* protocol = nullptr;
   PyObject* keywords = nullptr;
   PyObject* refuse = nullptr;  // raises for whatever it is called with
+  PyObject* torch = nullptr;   // the name of the module
+  PyObject* dumps_tensors = nullptr;  // where there is that module
 };
 Pickle pickle;
 
@@ -31,6 +33,7 @@ void find_pickle() {
   pickle.protocol = nb::int_(5).release().ptr();
   pickle.keywords = nb::make_tuple("buffer_callback").release().ptr();
   pickle.refuse = nb::object(nb::module_::import_("builtins").attr("abs")).release().ptr();
+  pickle.torch = nb::str("torch").release().ptr();
   pickle.dumps = nb::object(module.attr("dumps")).release().ptr();
 }
 
@@ -45,11 +48,31 @@ bool is_large(PyObject* value) {
   return Py_TYPE(value) == &PyByteArray_Type && PyByteArray_Size(value) >= kLarge;
 }
 
+// What has no tensors in it.
+bool is_plain(PyObject* value) {
+  const PyTypeObject* const type = Py_TYPE(value);
+  return value == Py_None || type == &PyLong_Type || type == &PyUnicode_Type ||
+         type == &PyFloat_Type || type == &PyBool_Type || type == &PyBytes_Type;
+}
+
+// As pickle's dumps(), and what is to go out of band is refused.
+nb::object dump(PyObject* value, bool plain) {
+  if (plain || PyDict_GetItem(PyImport_GetModuleDict(), pickle.torch) == nullptr) {
+    PyObject* arguments[] = {value, pickle.protocol, pickle.refuse};
+    return nb::steal(PyObject_Vectorcall(pickle.dumps, arguments, 2, pickle.keywords));
+  }
+  if (pickle.dumps_tensors == nullptr) {
+    const nb::module_ module = nb::module_::import_("monarch._actor.tensors");
+    pickle.dumps_tensors = nb::object(module.attr("dumps")).release().ptr();
+  }
+  PyObject* arguments[] = {value, pickle.refuse};
+  return nb::steal(PyObject_Vectorcall(pickle.dumps_tensors, arguments, 2, nullptr));
+}
+
 // The value as bytes; none where pickle alone does not do: buffers out of band, large ones, what
 // only the running script has, errors.
-nb::object pickled(PyObject* value) {
-  PyObject* arguments[] = {value, pickle.protocol, pickle.refuse};
-  nb::object made = nb::steal(PyObject_Vectorcall(pickle.dumps, arguments, 2, pickle.keywords));
+nb::object pickled(PyObject* value, bool plain) {
+  nb::object made = dump(value, plain);
   if (!made.is_valid()) {
     forget_error();
     return made;
@@ -79,10 +102,13 @@ struct Sender {
   [[nodiscard]] static nb::object pack(const nb::tuple& args, const nb::dict& kwargs) {
     if (nb::len(kwargs) != 0) return {};
     const std::size_t count = nb::len(args);
+    bool plain = true;
     for (std::size_t i = 0; i < count; ++i) {
-      if (is_large(PyTuple_GetItem(args.ptr(), static_cast<Py_ssize_t>(i)))) return {};
+      PyObject* const value = PyTuple_GetItem(args.ptr(), static_cast<Py_ssize_t>(i));
+      if (is_large(value)) return {};
+      plain = plain && is_plain(value);
     }
-    return pickled(nb::make_tuple(args, kwargs).ptr());
+    return pickled(nb::make_tuple(args, kwargs).ptr(), plain);
   }
 
   [[nodiscard]] actor::Message message(const nb::object& data, std::uint64_t sender) const {
@@ -144,7 +170,7 @@ nb::object value(PyInbox& self) {
 bool answer(const PyRequest& self, nb::handle value) {
   if (self.request->inbox != 0) {
     if (is_large(value.ptr())) return false;
-    const nb::object data = pickled(value.ptr());
+    const nb::object data = pickled(value.ptr(), is_plain(value.ptr()));
     if (!data.is_valid()) return false;
     auto done = self.engine->reply(self.request, 0, bytes_of(data), {});
     if (!done) raise(done.error());

@@ -12,6 +12,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType
 import cloudpickle
 
 from monarch._actor.classes import goes_by_value, keep, restore
+from monarch._actor.tensors import Reducer, tensor_type
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +40,11 @@ class _Pickler(cloudpickle.Pickler):  # type: ignore[misc]
     def __init__(self, whole: io.BytesIO, **options: Any) -> None:
         super().__init__(whole, protocol=5, **options)
         self.of_bases: dict[type, type] = {}  # metaclasses that no name leads to, and who has them
+        self.tensor, self.reduce_tensor = tensor_type(), Reducer()
 
     def reducer_override(self, obj: Any) -> Any:
+        if type(obj) is self.tensor:
+            return self.reduce_tensor(obj)
         if isinstance(obj, type) and obj in self.of_bases:
             return type, (self.of_bases[obj],)
         if isinstance(obj, type) and self.keeps and goes_by_value(obj):

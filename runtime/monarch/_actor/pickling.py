@@ -10,6 +10,7 @@ from __future__ import annotations
 from _pickle import PickleBuffer
 from _pickle import dumps as _dumps
 from _pickle import loads as _loads
+from sys import modules
 
 from monarch._core import to_bytes
 
@@ -62,7 +63,12 @@ def dumps(
             if kwargs:
                 sent = _call_apart(args, kwargs)
     try:
-        data = _dumps(sent, 5, buffer_callback=buffers.append)
+        if "torch" in modules:
+            from monarch._actor.tensors import dumps as dumps_tensors  # noqa: PLC0415 - few have it
+
+            data = dumps_tensors(sent, buffers.append)
+        else:
+            data = _dumps(sent, 5, buffer_callback=buffers.append)
     except Exception:  # noqa: BLE001 - cloudpickle may do what pickle cannot
         data = _SCRIPT
     if data.find(_SCRIPT) >= 0:
