@@ -1,4 +1,4 @@
-"""Busy hosts, and processes that do not want to end: nobody counts as dead, nothing is left."""
+"""Hosts that are busy, slow or short of something: nobody counts as dead, nothing is left."""
 
 from __future__ import annotations
 
@@ -140,3 +140,33 @@ def test_a_slow_process_of_another_host_holds_up_its_senders_and_fills_no_agent(
     program.stdin.flush()
     assert json.loads(program.stdout.readline()) == {"sent": 4_000, "failures": 0}
     assert program.wait(60) == 0
+
+
+_MANY = """
+one = attached(sys.argv[1])
+who = one.spawn_procs(per_host={"gpus": 2}).spawn("who", Who)
+pids = list(who.pid.call().get(60).values())
+try:
+    one.spawn_procs(per_host={"gpus": 64}).spawn("many", Who).pid.call().get(60)
+except ActorCrashError as error:
+    tell(said=str(error))
+tell(same=list(who.pid.call().get(60).values()) == pids)
+again = None
+while again is None:  # until the connections to those that did not start are gone
+    try:
+        again = len(one.spawn_procs(per_host={"gpus": 2}).spawn("again", Who).pid.call().get(60))
+    except ActorCrashError:
+        time.sleep(0.05)
+tell(again=again)
+"""
+
+
+@pytest.mark.promise("F01")
+def test_a_host_out_of_descriptors_says_so_and_those_it_has_go_on(hosts):
+    rig = hosts(1)
+    _served, address = rig.serve(rig.others[0], before=("prlimit", "--nofile=64:64"))
+    told = rig.run(_MANY, address)
+    assert "cannot start 64 processes: descriptors ran out" in told["said"]
+    assert "RLIMIT_NOFILE is 64" in told["said"]
+    assert told["again"] == 2
+    assert told["same"]
