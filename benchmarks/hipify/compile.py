@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from corpus import KERNEL_SUFFIXES
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
@@ -90,7 +92,9 @@ class _Place:
     digest: str
 
     def is_kernel(self, unit: str) -> bool:
-        return unit.endswith(".cu") if self.kernels is None else unit in self.kernels
+        if self.kernels is None:
+            return unit.endswith(KERNEL_SUFFIXES)
+        return unit in self.kernels
 
 
 def _first_error(lines: Iterable[str]) -> str:

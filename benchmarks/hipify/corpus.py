@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 HERE = Path(__file__).resolve().parent
+KERNEL_SUFFIXES = (".cu", ".cu.cc")
 UNIT_SUFFIXES = (".cu", ".cpp", ".cc", ".cxx", ".c")
 _INCLUDE = re.compile(rb"^[ \t]*#[ \t]*include(?:_next)?[ \t]*[<\"]([^>\"\n]+)[>\"]", re.MULTILINE)
 

@@ -94,7 +94,9 @@ def _compiled(
     present = {unit: path for unit, path in names.items() if path.is_file()}
     asked = [str(path.relative_to(run.top)) for path in present.values()]
     kernels = frozenset(
-        str(p.relative_to(run.top)) for u, p in present.items() if u.endswith(".cu")
+        str(p.relative_to(run.top))
+        for u, p in present.items()
+        if u.endswith(corpus.KERNEL_SUFFIXES)
     )
     said = judge.check(project, tree, run.top, asked, hip=RELEASE, kernels=kernels)
     missing = {u: Outcome(ok=False, error="no output") for u in names if u not in present}

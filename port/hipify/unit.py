@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 _BREAKS = re.compile(rb"[;{}(]")
 
-KERNEL_SUFFIXES = (".cu", ".cuh", ".cu.in", ".cuh.in", ".cu.h")
+KERNEL_SUFFIXES = (
+    *(".cu", ".cuh", ".cu.in", ".cuh.in"),
+    *(".cu.h", ".cu.cc", ".cu.cpp", ".cu.cxx"),  # builds that go by one suffix
+)
 """What nvcc compiles, or includes, as CUDA."""
 
 FRAGMENT_SUFFIXES = (".inc", ".def", ".inl", ".ipp", ".tpp", ".tcc", ".txx", ".icc", ".impl")

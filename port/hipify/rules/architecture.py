@@ -75,6 +75,8 @@ _RENAMED = {b"__CUDACC__": b"__HIPCC__"}
 """clang defines `__HIPCC__` for HIP sources exactly where nvcc defines `__CUDACC__`."""
 
 _DEVICE_PASS = b"__HIP_DEVICE_COMPILE__"
+_OF_HEADERS = (b"CUDA_VERSION", b"CUDART_VERSION")
+"""Asked for alone, they tell whether CUDA's headers are there; HIP's define `HIP_VERSION`."""
 
 _GUARDS = {
     b"__CUDA_RUNTIME_H__": b"HIP_INCLUDE_HIP_HIP_RUNTIME_H",
@@ -138,7 +140,11 @@ def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
                 "ask for __HIPCC__ (HIP code) or __HIP_DEVICE_COMPILE__ (device pass) as well",
             )
     for name in _VERSION:
+        of_headers = name in _OF_HEADERS and name not in context.project.defined
         for index in _places(unit, name):
+            if of_headers and _asks_alone(unit, index):
+                yield _replaced(unit, index, b"HIP_VERSION")
+                continue
             yield unit.finding(
                 "version-macro",
                 "error",
@@ -177,7 +183,7 @@ def _version_message(name: bytes, context: Context) -> str:
 def _architecture(unit: Unit) -> Iterator[Finding | Edit]:
     for name in _ARCHITECTURE:
         for index in _places(unit, name):
-            if name == b"__CUDA_ARCH__" and _asks_for_device(unit, index):
+            if name == b"__CUDA_ARCH__" and _asks_alone(unit, index):
                 yield _replaced(unit, index, _DEVICE_PASS)
                 continue
             yield unit.finding(
@@ -191,27 +197,25 @@ def _architecture(unit: Unit) -> Iterator[Finding | Edit]:
             )
 
 
-def _asks_for_device(unit: Unit, index: int) -> bool:
-    """Whether the macro is only asked for, as the test of host or device pass.
+def _asks_alone(unit: Unit, index: int) -> bool:
+    """Whether the macro is only asked for: `#ifdef M`, `#ifndef M` and `defined(M)`.
 
-    `#ifdef M`, `#ifndef M` and `defined(M)` count when the same line compares it with nothing.
+    They count when the same line compares it with nothing.
     """
-    before = unit.text(index - 1) if index else b""
-    asked = before in (b"ifdef", b"ifndef", b"defined") or (
-        before == b"(" and index > 1 and unit.text(index - 2) == b"defined"
-    )
-    if not asked:
+    if not _is_asked(unit, index):
         return False
     line = unit.directive_at(index)
     if line is None:
         return False
-    others = (at for at in range(line.first, line.last) if at != index)
-    return all(unit.text(at) != b"__CUDA_ARCH__" or _is_asked(unit, at) for at in others)
+    others = (at for at in unit.find(unit.text(index)) if line.first <= at < line.last)
+    return all(_is_asked(unit, at) for at in others)
 
 
 def _is_asked(unit: Unit, index: int) -> bool:
     before = unit.text(index - 1)
-    return before == b"defined" or (before == b"(" and unit.text(index - 2) == b"defined")
+    if before == b"(":
+        before = unit.text(index - 2)
+    return before in (b"ifdef", b"ifndef", b"elifdef", b"elifndef", b"defined")
 
 
 def _guards(unit: Unit, context: Context) -> Iterator[Finding | Edit]:

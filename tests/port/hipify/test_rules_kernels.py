@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from port.hipify import convert
+from tests.port.hipify.one_file import output
 from tests.port.hipify.rules_on import rules_on
 
 
@@ -164,3 +165,9 @@ def test_header_of_kernels_with_suffix_hu_is_converted(tmp_path) -> None:
     (tmp_path / "in" / "a.hu").write_text("#include <cuda.h>\n")
     convert(tmp_path / "in", tmp_path / "out")
     assert "cuda.h" not in (tmp_path / "out" / "a.hu").read_text()
+
+
+@pytest.mark.parametrize("suffix", [".cu", ".cuh", ".cu.h", ".cu.cc"])
+def test_a_kernel_file_counts_on_the_runtime_header_whatever_its_suffix(suffix: str) -> None:
+    text = output("// k\n__global__ void k() {}\n", f"a{suffix}")
+    assert "#include <hip/hip_runtime.h>" in text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.port.hipify.one_file import output, reports
 from tests.port.hipify.rules_on import rules_on
 
 
@@ -19,8 +20,30 @@ def test_device_pass_test_is_renamed_and_comparisons_are_reported() -> None:
 
 
 def test_version_macros_are_reported_but_not_where_they_are_defined() -> None:
-    outcome = rules_on("#ifndef CUDART_VERSION\n#define CUDART_VERSION 1\n#endif\n")
-    assert outcome.places("version-macro") == [(1, 9, "CUDART_VERSION")]
+    outcome = rules_on("#if CUDART_VERSION > 1\n#define CUDART_VERSION 1\n#endif\n")
+    assert outcome.places("version-macro") == [(1, 5, "CUDART_VERSION")]
+
+
+def test_a_version_that_is_only_asked_for_tells_whether_the_headers_are_there() -> None:
+    text = (
+        "#ifdef CUDART_VERSION\n#if !defined(CUDA_VERSION)\n#elifdef CUDA_VERSION\n#endif\n#endif\n"
+    )
+    outcome = rules_on(text)
+    assert outcome.text == text.replace("CUDART_", "HIP_").replace("CUDA_", "HIP_")
+    assert outcome.findings == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#if defined(CUDA_VERSION) && CUDA_VERSION > 1\n#endif\n",
+        "#ifndef CUDA_VERSION\n#define CUDA_VERSION 0\n#endif\n",
+        "#ifdef CUDNN_VERSION\n#endif\n",
+    ],
+)
+def test_one_that_is_compared_or_the_trees_own_stays_and_is_reported(text: str) -> None:
+    assert output(text, "a.h") == text
+    assert {each[2] for each in reports(text, "a.h")} == {"version-macro"}
 
 
 def test_include_guards_follow_the_headers() -> None:
