@@ -25,6 +25,8 @@ _KERNEL_NAMES = (
     b"__global__ __device__ __shared__ __constant__ __managed__ __host__ __launch_bounds__ "
     b"threadIdx blockIdx blockDim gridDim warpSize dim3 __syncthreads"
 ).split()
+_HALVES = "hip/hip_fp16.h"
+_HALF_NAMES = (b"__half", b"__half2", b"half2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +120,27 @@ def _with_headers(unit: Unit, context: Context, edits: list[Edit]) -> tuple[list
     lines = 0
     if _needs_compat(unit, context, edits):
         edits, lines = _with_compat(unit, edits)
+    bringing = _that_brought_halves(unit, edits)
+    if bringing is not None:
+        header = f"<{_HALVES}>"
+        place = placement.after_include(unit, bringing.start, header)
+        edits, added = _beside(unit, edits, place, header)
+        lines += added
     if _needs_runtime(unit, context, edits):
         header = f"<{includes.RUNTIME}>"
         edits, added = _beside(unit, edits, placement.ahead_of_code(unit, header), header)
         lines += added
     return edits, lines
+
+
+def _that_brought_halves(unit: Unit, edits: list[Edit]) -> Edit | None:
+    """The include of cuBLAS, where the file counts on it for `__half`: hipBLAS has none."""
+    if unit.path.endswith(".c") or not any(unit.find(name) for name in _HALF_NAMES):
+        return None
+    if any(include.path.endswith("_fp16.h") for include in unit.includes):
+        return None
+    found = [edit for edit in edits if edit.header.endswith("hipblas.h")]
+    return min(found) if found else None
 
 
 def _needs_runtime(unit: Unit, context: Context, edits: list[Edit]) -> bool:

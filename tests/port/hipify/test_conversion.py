@@ -338,3 +338,12 @@ def _is_plain_declaration(data: bytes, name: str) -> bool:
 )
 def test_deep_nesting_neither_fails_nor_takes_long(data: bytes) -> None:
     assert convert(data, "a.cu").data
+
+
+def test_halves_that_cublas_brought_are_included_where_they_are_used() -> None:
+    text = "#include <cublas_v2.h>\n\n__half *h;\n"
+    made = output(text, "a.h")
+    assert made == "#include <hipblas/hipblas.h>\n#include <hip/hip_fp16.h>\n__half *h;\n"
+    assert output(made, "a.h") == made
+    for other in (text.replace("__half", "int"), f"#include <cuda_fp16.h>\n{text}"):
+        assert output(other, "a.h").count("hip_fp16.h") == other.count("fp16")
