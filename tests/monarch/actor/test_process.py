@@ -57,8 +57,8 @@ def test_an_answer_can_be_an_error(child, teacher):
         process().ask(child, "refuse", "no", timeout=20)
     with pytest.raises(RuntimeError, match="StrangeError: strange"):
         process().ask(child, "refuse", "strange", timeout=20)
-    with pytest.raises(LookupError, match="no handler for 'unheard'"):
-        process().ask(child, "unheard", None, timeout=20)
+    with pytest.raises(LookupError, match="no handler for 'nothing'"):
+        process().ask(child, "nothing", None, timeout=20)
     assert teacher is not None
 
 
