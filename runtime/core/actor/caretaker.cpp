@@ -9,10 +9,11 @@ namespace monarch::actor {
 namespace {
 
 constexpr base::Duration kBlocked = std::chrono::milliseconds(2);  // waits for an answer
-// Between two looks at whether somebody polls: where threads stay away for longer than a tick, or a
+// Between two looks at whether somebody polls: where a thread stayed away for longer lately, or the
 // program may, and where all of them have come back at once.
 constexpr base::Duration kLookAtSlow = std::chrono::milliseconds(4);
 constexpr base::Duration kLookAtQuick = std::chrono::milliseconds(64);
+constexpr base::Duration kLately = std::chrono::seconds(1);
 constexpr base::Duration kQuiet = std::chrono::milliseconds(16);  // in one poll: it looks no more
 constexpr std::uint64_t kFewPolls = 100;  // between two of its looks: heartbeats, and no traffic
 constexpr std::size_t kMostWorkers = 4096;
@@ -127,12 +128,14 @@ void Engine::caretaker() {
   std::uint64_t delays = delays_;
   bool led = false;  // by one thread, all the time that the caretaker slept for long
   base::Duration look = k_tick;
+  base::Instant slow_until = clock_.now() + kLately;
   while (!stopping_) {
     sweep(lock);
     base::Instant now = clock_.now();
     base::Instant due = run_timers(now);
     // Where threads poll by themselves it looks ever less often: a look costs all processes.
-    look = std::min(look * 4, std::exchange(stays_away_, false) ? kLookAtSlow : kLookAtQuick);
+    if (std::exchange(stays_away_, false)) slow_until = now + kLately;
+    look = std::min(look * 4, now < slow_until ? kLookAtSlow : kLookAtQuick);
     if (lead_ == Lead::kFree && now - freed_ >= k_tick) {
       look = k_tick;
       if (!idle_.empty()) {
@@ -141,6 +144,7 @@ void Engine::caretaker() {
         // Nobody waits for what it reads, unless there is an event loop that is not ours: so it
         // reads no more than once a tick and leaves the processor to those that work.
         lead_ = Lead::kCaretaker;
+        const base::Instant freed = freed_;
         bool rare = false;
         do {
           const base::Instant began = now;
@@ -152,6 +156,7 @@ void Engine::caretaker() {
           rare = now - began > k_tick;
         } while (!stopping_ && wanted_ == 0 && idle_.empty() && followers_.empty() &&
                  (rare || has_foreign_ || now < casting_.relaying_until));
+        stays_away_ = stays_away_ || now - freed > k_long;
         release_lead();
         if (followers_.empty() && !idle_.empty()) idle_.front()->condition.notify_one();
       }

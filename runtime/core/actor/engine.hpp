@@ -200,6 +200,7 @@ class Engine {
   static constexpr base::Duration k_tick = std::chrono::milliseconds(1);
   static constexpr base::Duration k_flush_delay = std::chrono::microseconds(150);
   static constexpr base::Duration k_stuck = std::chrono::milliseconds(100);
+  static constexpr base::Duration k_long = std::chrono::milliseconds(4);  // that nobody polls
 
   // peers and links (links.cpp)
   Peer& peer_of(std::uint64_t id);
@@ -372,7 +373,7 @@ class Engine {
   bool handed_ = false;             // the last poll had something for a thread other than its own
   int wanted_ = 0;         // threads that want the lead from the caretaker
   base::Instant freed_{};  // when the lead was free last
-  bool stays_away_ = false;  // who gives it up, for longer than a tick
+  bool stays_away_ = false;  // who gives it up does so for long, or may
   std::uint64_t polls_ = 0;
   std::uint64_t beats_ = 0;  // heartbeats that came
   std::vector<Waiter*> credit_waiters_;

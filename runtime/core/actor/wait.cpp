@@ -85,7 +85,7 @@ Waited Engine::wait_for(Lock& lock, Waiter& waiter, std::optional<base::Instant>
     if (deadline && now >= *deadline) return leave(Waited::kTimeout);
     const auto until = is_worker ? deadline : sooner(deadline, now + kSlice);
     if (lead_ == Lead::kFree && !gave_away) {
-      stays_away_ = stays_away_ || now - freed_ > k_tick;
+      stays_away_ = stays_away_ || now - freed_ > k_long;
       lead_ = Lead::kThread;
       leader_ = &waiter;
       waiter.leads = true;
