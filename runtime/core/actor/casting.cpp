@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "actor/engine.hpp"
@@ -25,6 +26,7 @@ void Engine::set_relay(std::uint64_t proc, std::uint64_t relay) {
   const Lock lock(mutex_);
   if (proc == proc_ || relay == proc_) return;
   peer_of(proc).relay = relay;
+  casting_.origin.changed();
   if (casting_.places.emplace(relay, casting_.relays.size()).second) {
     casting_.relays.push_back(relay);
   }
@@ -44,6 +46,7 @@ std::vector<std::pair<std::uint64_t, std::uint64_t>> Engine::wanted_edges() {
 
 void Engine::set_edge(std::uint64_t from, std::uint64_t to, bool linked) {
   const Lock lock(mutex_);
+  casting_.origin.changed();
   if (linked) {
     casting_.edges.emplace(from, to);
   } else {
@@ -71,91 +74,93 @@ bool Engine::is_linked(std::uint64_t id) const {
          !found->second->watch.broken() && !found->second->watch.silent();
 }
 
-// Sends by the tree to those whom it is shorter to reach by it; `by_tree` says which.
-void Engine::send_by_tree(const Targets& targets, const Message& message, std::uint64_t reply_proc,
-                          std::uint64_t inbox, std::uint32_t rank, std::size_t cost,
-                          std::vector<bool>& by_tree) {
+// The way by the tree, to be made anew where links have come or gone since the last one was.
+Way& Engine::way_to(const Targets& targets, std::uint32_t rank) {
   const std::vector<Target>& list = targets.list;
-  // What is large travels apart, and of an explicit answer nobody knows whether it comes.
-  if (list.size() < limits_.cast_from || message.shipping != nullptr || cost >= k_large ||
-      (message.flags & k_explicit) != 0) {
-    return;
-  }
-  std::map<std::size_t, std::vector<std::size_t>> hosts;  // indexes, by place of their relay
+  std::vector<bool> linked(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) {
     const Peer& peer = *list[i].peer;
     // Without a link, calls to it make one first.
-    if (peer.relay == 0 || peer.link == nullptr || peer.was_lost || peer.failure != nullptr) continue;
-    hosts[casting_.places.at(peer.relay)].push_back(i);
+    linked[i] = peer.relay != 0 && peer.link != nullptr && !peer.was_lost && peer.failure == nullptr;
+  }
+  const std::vector<std::uint64_t>& relays = casting_.relays;
+  const auto usable = [this](std::uint64_t relay) { return is_linked(relay); };
+  if (targets.way != nullptr && targets.way->rank == rank && targets.way->linked == linked &&
+      targets.way->route.holds(casting_.origin, usable)) {
+    return *targets.way;
+  }
+  std::map<std::size_t, std::vector<std::size_t>> hosts;  // indexes, by place of their relay
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    if (linked[i]) hosts[casting_.places.at(list[i].peer->relay)].push_back(i);
   }
   std::vector<std::size_t> wanted;
   for (const auto& [place, indexes] : hosts) {
     if (indexes.size() > 1 || hosts.size() > limits_.fan_out) wanted.push_back(place);
   }
-  if (wanted.empty()) return;
-  const std::vector<std::uint64_t>& relays = casting_.relays;
   const auto hops = wire::shape(wanted, limits_.fan_out, [&](std::size_t from, std::size_t place) {
     return from == wire::k_root ? is_linked(relays[place])
                                 : casting_.edges.contains({relays[from], relays[place]});
   });
-  if (hops.empty()) return;
-
-  const bool answers = inbox != 0 && reply_proc == 0;
-  wire::CastOrigin& origin = casting_.origin;
-  const wire::Cast cast{
-      .origin = proc_, .number = origin.next(), .stable = origin.stable(), .answers = answers};
-  std::map<std::size_t, wire::Branch> branches;
-  std::map<std::size_t, std::size_t> first;  // the place below the root, by place
-  std::vector<wire::CastOrigin::Entrusted> entrusted;
-  by_tree.resize(list.size());
+  std::vector<bool> by_tree(list.size());
+  std::vector<wire::CastRoute::Member> members;
   for (const wire::Hop& hop : hops) {
-    wire::Branch& branch = branches[hop.place];
-    branch.relay = relays[hop.place];
-    first[hop.place] = hop.from == wire::k_root ? hop.place : first.at(hop.from);
     const auto found = hosts.find(hop.place);
     if (found == hosts.end()) continue;  // it only passes on
     for (const std::size_t index : found->second) {
-      const Target& target = list[index];
-      if (by_tree[index]) continue;
-      const auto [previous, after] = target.peer->out.cast(cast.number);
-      const wire::Receiver to{.proc = target.peer->id,
-                              .actor = target.actor,
-                              .rank = rank + static_cast<std::uint32_t>(index),
-                              .previous = previous,
-                              .after = after};
-      branch.receivers.push_back(to);
-      entrusted.push_back({to, relays[first[hop.place]]});
       by_tree[index] = true;
-      target.outlet->outstanding += cost;
+      members.push_back({{.proc = list[index].peer->id,
+                          .actor = list[index].actor,
+                          .rank = rank + static_cast<std::uint32_t>(index)},
+                         hop.place});
     }
   }
-  std::ranges::sort(entrusted, {}, [](const auto& one) { return one.to.rank; });
-  origin.begin(std::move(entrusted), answers);
+  targets.way = std::make_unique<Way>(
+      Way{.rank = rank,
+          .linked = std::move(linked),
+          .by_tree = std::move(by_tree),
+          .route = {casting_.origin, hops, relays, std::move(members)}});
+  return *targets.way;
+}
+
+// Sends by the tree to those whom it is shorter to reach by it; `by_tree` says which.
+void Engine::send_by_tree(const Targets& targets, const Message& message, std::uint64_t reply_proc,
+                          std::uint64_t inbox, std::uint32_t rank, std::size_t cost,
+                          std::vector<bool>& by_tree) {
+  // What is large travels apart, and of an explicit answer nobody knows whether it comes.
+  if (targets.list.size() < limits_.cast_from || message.shipping != nullptr || cost >= k_large ||
+      (message.flags & k_explicit) != 0) {
+    return;
+  }
+  Way& way = way_to(targets, rank);
+  std::vector<wire::CastOrigin::Entrusted> receivers = way.route.receivers();
+  if (receivers.empty()) return;
+  const bool answers = inbox != 0 && reply_proc == 0;
+  wire::CastOrigin& origin = casting_.origin;
+  const std::uint64_t number = origin.next();
+  for (wire::CastOrigin::Entrusted& one : receivers) {
+    const Target& target = targets.list[one.to.rank - rank];
+    std::tie(one.to.previous, one.to.after) = target.peer->out.cast(number);
+    target.outlet->outstanding += cost;
+  }
+  by_tree = way.by_tree;
   if (const auto waits = inboxes_.find(inbox); answers && waits != inboxes_.end()) {
-    waits->second->cast = cast.number;
+    waits->second->cast = number;
   }
-  const wire::Call call{.sender = message.sender,
-                        .reply_proc = reply_proc,
-                        .inbox = inbox,
-                        .flags = message.flags};
-  casting_.flying.emplace(cast.number, Flying{.call = call,
-                                              .endpoint = std::string(message.endpoint),
-                                              .extent = std::string(message.extent),
-                                              .payload = copy_payload(message.data, message.buffers)});
-  wire::Call named = call;
-  named.endpoint = message.endpoint;
-  named.extent = message.extent;
+  wire::Call call{.sender = message.sender,
+                  .reply_proc = reply_proc,
+                  .inbox = inbox,
+                  .flags = message.flags};
+  casting_.flying.emplace(number, Flying{.call = call,
+                                         .endpoint = std::string(message.endpoint),
+                                         .extent = std::string(message.extent),
+                                         .payload = copy_payload(message.data, message.buffers)});
+  call.endpoint = message.endpoint;
+  call.extent = message.extent;
   std::array<std::byte, wire::k_call_head> call_head;
-  wire::write_call(named, call_head);
-  for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
-    wire::Branch branch = std::move(branches.at(hop->place));
-    if (hop->from != wire::k_root) {
-      branches.at(hop->from).branches.push_back(std::move(branch));
-      continue;
-    }
-    std::vector<std::byte> head = wire::cast_message(cast, wire::write_branch(branch));
-    head.insert(head.end(), call_head.begin(), call_head.end());
-    (void)send(peer_of(branch.relay), wire::Kind::kCast, head, message.endpoint, message.extent,
+  wire::write_call(call, call_head);
+  for (auto& out : way.route.begin(origin, proc_, std::move(receivers), answers)) {
+    out.head.insert(out.head.end(), call_head.begin(), call_head.end());
+    (void)send(peer_of(out.relay), out.kind, out.head, message.endpoint, message.extent,
                message.data, message.buffers);
   }
 }
@@ -190,9 +195,8 @@ void Engine::carry_out(const wire::CastOrigin::Effects& effects) {
 
 void Engine::pass_on(const wire::CastRelay::Effects& effects, const wire::Cast& cast, Bytes call,
                      std::span<const Bytes> buffers) {
-  for (const wire::Plan::Below& below : effects.forward) {
-    (void)send(peer_of(below.relay), wire::Kind::kCast, wire::cast_message(cast, below.branch), {},
-               {}, call, buffers);
+  for (const wire::CastRelay::Report& one : effects.forward) {
+    (void)send(peer_of(one.to), one.kind, one.message, {}, {}, call, buffers);
   }
   for (const wire::Receiver& to : effects.deliver) {
     std::array<std::byte, wire::k_deliver_head + wire::k_call_head> head;
@@ -259,6 +263,15 @@ bool Engine::handle_cast(Peer& peer, wire::Frame& frame) {
       if (!casting_.relay.cast(peer.id, cast, plan, linked, now, effects)) return false;
       break;
     }
+    case wire::Kind::kRecast: {
+      const auto recast = wire::read_recast(message);
+      Bytes call = message;
+      if (!recast || !wire::read_call(call)) return false;
+      cast = recast->cast;
+      casting_.relay.recast(
+          peer.id, *recast, [this](std::uint64_t id) { return is_linked(id); }, now, effects);
+      break;
+    }
     case wire::Kind::kAnswer: {
       const auto answer = wire::read_answer(message);
       if (!answer) return false;
@@ -269,7 +282,7 @@ bool Engine::handle_cast(Peer& peer, wire::Frame& frame) {
       const auto gathered = wire::read_gathered(message);
       if (!gathered) return false;
       if (gathered->origin == proc_) {
-        take_gathered(*gathered);
+        take_gathered(peer, *gathered);
         return true;
       }
       casting_.relay.gathered(peer.id, *gathered, now, effects);
@@ -303,14 +316,14 @@ bool Engine::handle_cast(Peer& peer, wire::Frame& frame) {
   return true;
 }
 
-void Engine::take_gathered(const wire::Gathered& gathered) {
+void Engine::take_gathered(const Peer& relay, const wire::Gathered& gathered) {
   wire::CastOrigin::Effects effects;
   const auto found = casting_.flying.find(gathered.number);
   const std::uint64_t inbox = found == casting_.flying.end() ? 0 : found->second.call.inbox;
   const auto waits = inboxes_.find(inbox);
   const std::uint64_t end = waits == inboxes_.end() ? 0 : waits->second->expected;
   for (const wire::Group& group : gathered.groups) {
-    casting_.origin.gathered(gathered.number, group.status, group.ranks, effects);
+    casting_.origin.gathered(relay.id, gathered.number, group.status, group.ranks, effects);
     if (group.status >= wire::k_missed) continue;
     const Payload payload = copy_payload(group.payload, {});
     for (const wire::Ranks::Run& run : group.ranks.runs()) {

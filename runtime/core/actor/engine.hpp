@@ -204,6 +204,7 @@ class Engine {
 
   // peers and links (links.cpp)
   Peer& peer_of(std::uint64_t id);
+  void come_back(std::uint64_t id);
   void read_pending(Peer& peer, net::Link& link);
   void receive(Peer& peer, net::Link& link);
   void suspend(Peer& peer, const std::string& why);
@@ -241,6 +242,7 @@ class Engine {
   void credit_came();
 
   // casts (casting.cpp)
+  [[nodiscard]] Way& way_to(const Targets& targets, std::uint32_t rank);
   void send_by_tree(const Targets& targets, const Message& message, std::uint64_t reply_proc,
                     std::uint64_t inbox, std::uint32_t rank, std::size_t cost,
                     std::vector<bool>& by_tree);
@@ -252,7 +254,7 @@ class Engine {
   std::optional<base::Instant> expire_casts(base::Instant now);
   void lose_casts(Peer& peer, bool stalled);
   bool handle_cast(Peer& peer, wire::Frame& frame);
-  void take_gathered(const wire::Gathered& gathered);
+  void take_gathered(const Peer& relay, const wire::Gathered& gathered);
 
   // casts that come here (delivering.cpp)
   bool take_delivery(Peer& peer, wire::Frame& frame);

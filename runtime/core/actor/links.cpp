@@ -32,6 +32,7 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd,
   }
   peer.link = std::move(link);
   peer.dialing = false;
+  if (casting_.places.contains(id)) casting_.origin.changed();
   for (Waiter* waiter : space_waiters_) notify(*waiter);
   std::deque<Parked> parked = std::exchange(peer.parked, {});
   for (const Parked& item : parked) {
@@ -43,6 +44,11 @@ base::Result<void> Engine::add_link(std::uint64_t id, int fd,
   wake_caretaker();  // heartbeats begin
   read_pending(peer, made);
   return {};
+}
+
+void Engine::come_back(std::uint64_t id) {
+  push_event({.kind = Event::Kind::kAlive, .peer = id});
+  if (casting_.places.contains(id)) casting_.origin.changed();
 }
 
 // What came with the end of the handshake makes the socket readable no more.
@@ -119,7 +125,7 @@ base::Result<void> Engine::reconnect(std::uint64_t id, int fd, std::unique_ptr<n
   } else {
     link.resume(held.release(), std::move(tls));
   }
-  if (peer.watch.resume(clock_.now())) push_event({.kind = Event::Kind::kAlive, .peer = id});
+  if (peer.watch.resume(clock_.now())) come_back(id);
   watched_[token] = {.fd = fd, .peer = &peer, .link = &link};
   std::erase(broken_, &peer);
   flush(peer);

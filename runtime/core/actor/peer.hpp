@@ -16,6 +16,7 @@
 #include "actor/mailbox.hpp"
 #include "actor/shipping.hpp"
 #include "net/link.hpp"
+#include "wire/cast_route.hpp"
 #include "wire/watch.hpp"
 
 namespace monarch::actor {
@@ -77,8 +78,17 @@ struct Target {
   std::shared_ptr<Outlet> outlet;
 };
 
+// The way by the tree of agents to those of some targets whom it is shorter to reach by it.
+struct Way {
+  std::uint32_t rank = 0;    // of the first target
+  std::vector<bool> linked;  // which targets were, below an agent
+  std::vector<bool> by_tree;
+  wire::CastRoute route;
+};
+
 struct Targets {
   std::vector<Target> list;
+  mutable std::unique_ptr<Way> way;  // the last one; guarded as the engine is
 };
 
 }  // namespace monarch::actor

@@ -104,6 +104,7 @@ bool Engine::handle_frame(Peer& peer, net::Link& link, wire::Frame& frame) {
       ++beats_;
       return true;
     case wire::Kind::kCast:
+    case wire::Kind::kRecast:
     case wire::Kind::kDeliver:
     case wire::Kind::kAnswer:
     case wire::Kind::kGathered:

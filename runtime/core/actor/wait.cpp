@@ -204,7 +204,7 @@ void Engine::dispatch(const std::vector<net::Ready>& events) {
     net::Link& link = *watched.link;
     if (event.writable && watched.link == peer.link.get()) flush(peer);
     if (!event.readable) continue;
-    if (peer.watch.heard(now)) push_event({.kind = Event::Kind::kAlive, .peer = peer.id});
+    if (peer.watch.heard(now)) come_back(peer.id);
     receive(peer, link);
   }
   flush_all();

@@ -1,7 +1,8 @@
 // The client as the origin of casts to its mesh, down the tree of host agents.
 #include <algorithm>
 #include <array>
-#include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -32,58 +33,55 @@ void Client::before_message(Id peer) {
 }
 
 void Client::cast(bool answers) {
-  std::map<std::size_t, std::vector<std::size_t>> by_place;
+  std::vector<std::pair<std::size_t, Id>> group;  // ranks and their processes
   for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
-    const Id proc = ranks_[rank];
-    if (proc == 0 || !linked(proc)) continue;
-    const auto place = std::ranges::find(relays_, procs_.at(proc).agent);
-    by_place[static_cast<std::size_t>(place - relays_.begin())].push_back(rank);
+    if (ranks_[rank] != 0 && linked(ranks_[rank])) group.emplace_back(rank, ranks_[rank]);
   }
-  std::vector<std::size_t> wanted;
-  for (const auto& [place, found] : by_place) wanted.push_back(place);
-  const auto usable = [this](std::size_t from, std::size_t place) {
-    if (from == wire::k_root) return this->usable(relays_[place]);
-    return agents_.contains(relays_[from]) && agents_.contains(relays_[place]);
-  };
-  const auto hops = wire::shape(wanted, k_fan_out, usable);
+  const auto usable = [this](Id relay) { return this->usable(relay); };
+  if (!route_ || group != group_ || !route_->holds(origin_, usable)) {
+    group_ = std::move(group);
+    route_ = route();
+  }
+  std::vector<wire::CastOrigin::Entrusted> receivers = route_->receivers();
+  if (receivers.empty()) return;
   const U64 number = origin_.next();
-  std::map<std::size_t, wire::Branch> branches;
-  std::map<std::size_t, std::size_t> first;
-  std::vector<wire::CastOrigin::Entrusted> entrusted;
-  for (const wire::Hop& hop : hops) {
-    branches[hop.place].relay = relays_[hop.place];
-    first[hop.place] = hop.from == wire::k_root ? hop.place : first.at(hop.from);
-    for (const std::size_t rank : by_place[hop.place]) {
-      const Id proc = ranks_[rank];
-      const auto [previous, after] = lanes_[proc].cast(number);
-      const wire::Receiver to{.proc = proc, .actor = proc, .rank = static_cast<std::uint32_t>(rank),
-                              .previous = previous, .after = after};
-      branches[hop.place].receivers.push_back(to);
-      entrusted.push_back({to, relays_[first[hop.place]]});
-      cluster_.cast_numbers[{number, proc}] = this->number(proc);
-      if (!answers) continue;
-      const U64 inbox = next_inbox();
-      casts_[{number, to.rank}] = {inbox, proc};
-      open_call(inbox, proc);
-    }
+  for (wire::CastOrigin::Entrusted& one : receivers) {
+    wire::Receiver& to = one.to;
+    std::tie(to.previous, to.after) = lanes_[to.proc].cast(number);
+    cluster_.cast_numbers[{number, to.proc}] = this->number(to.proc);
+    if (!answers) continue;
+    const U64 inbox = next_inbox();
+    casts_[{number, to.rank}] = {inbox, to.proc};
+    open_call(inbox, to.proc);
   }
-  if (entrusted.empty()) return;
-  std::ranges::sort(entrusted, {}, [](const auto& one) { return one.to.rank; });
-  const U64 stable = origin_.stable();
-  origin_.begin(std::move(entrusted), answers);
   flying_[number] = answers;
-  for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
-    wire::Branch branch = std::move(branches.at(hop->place));
-    if (hop->from != wire::k_root) {
-      branches.at(hop->from).branches.push_back(std::move(branch));
-      continue;
-    }
-    const auto head = wire::cast_message({id(), number, stable, answers}, wire::write_branch(branch));
+  for (const auto& message : route_->begin(origin_, id(), std::move(receivers), answers)) {
     std::array<std::byte, wire::k_call_head> call;
     wire::write_call({.sender = id(), .inbox = answers ? number : 0}, call);
-    const std::array<Bytes, 2> parts{Bytes(head), call};
-    send(branch.relay, Kind::kCast, parts);
+    const std::array<Bytes, 2> parts{Bytes(message.head), call};
+    send(message.relay, message.kind, parts);
   }
+}
+
+wire::CastRoute Client::route() const {
+  std::vector<wire::CastRoute::Member> members;
+  std::set<std::size_t> wanted;
+  for (const auto& [rank, proc] : group_) {
+    const auto found = std::ranges::find(relays_, procs_.at(proc).agent);
+    const auto place = static_cast<std::size_t>(found - relays_.begin());
+    wanted.insert(place);
+    members.push_back(
+        {{.proc = proc, .actor = proc, .rank = static_cast<std::uint32_t>(rank)}, place});
+  }
+  const std::vector<std::size_t> places(wanted.begin(), wanted.end());
+  const auto hops = wire::shape(places, k_fan_out, [this](std::size_t from, std::size_t place) {
+    if (from == wire::k_root) return this->usable(relays_[place]);
+    return agents_.contains(relays_[from]) && agents_.contains(relays_[place]);
+  });
+  std::erase_if(members, [&](const auto& member) {
+    return std::ranges::find(hops, member.place, &wire::Hop::place) == hops.end();
+  });
+  return {origin_, hops, relays_, std::move(members)};
 }
 
 void Client::carry_out(const wire::CastOrigin::Effects& effects) {
@@ -145,7 +143,7 @@ void Client::take(Id peer, Kind kind, Bytes message) {
   if (kind == Kind::kGathered) {
     const auto gathered = wire::read_gathered(message);
     for (const wire::Group& group : gathered->groups) {
-      origin_.gathered(gathered->number, group.status, group.ranks, effects);
+      origin_.gathered(peer, gathered->number, group.status, group.ranks, effects);
       if (group.status >= wire::k_missed) continue;
       for (const wire::Ranks::Run& run : group.ranks.runs()) {
         for (std::uint32_t i = 0; i < run.count; ++i) {

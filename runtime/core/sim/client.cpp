@@ -33,6 +33,7 @@ void Client::attach() {
   agents_.insert(agent);
   tell(agent, Word::kSpawn, {});
   relays_.push_back(agent);
+  origin_.changed();
   // Those above it are to have a link to it.
   if (const std::size_t up = wire::above(relays_.size() - 1, k_fan_out); up != wire::k_root) {
     tell(relays_[up], Word::kLink, std::array{U64{agent}});

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "sim/relaying.hpp"
 #include "wire/cast_lane.hpp"
 #include "wire/cast_origin.hpp"
+#include "wire/cast_route.hpp"
 
 namespace monarch::sim {
 
@@ -148,6 +150,7 @@ class Client final : public Talker {
   void tell_all(Word word, std::span<const std::uint64_t> body, Id but = 0);
   void work();
   void cast(bool answers);
+  [[nodiscard]] wire::CastRoute route() const;
   void take(Id peer, wire::Kind kind, base::Bytes message) override;
   void before_message(Id peer) override;
   void carry_out(const wire::CastOrigin::Effects& effects);
@@ -165,6 +168,8 @@ class Client final : public Talker {
   std::size_t hosts_;    // that the job is to have
 
   wire::CastOrigin origin_;
+  std::optional<wire::CastRoute> route_;             // of the last cast
+  std::vector<std::pair<std::size_t, Id>> group_;    // that it leads to: ranks and processes
   std::map<Id, wire::SendLane> lanes_;
   std::vector<Id> relays_;                                      // by place in the tree
   std::map<std::pair<std::uint64_t, std::uint32_t>, std::pair<std::uint64_t, Id>> casts_;  // calls

@@ -17,6 +17,10 @@ bool Relaying::take(Id peer, Kind kind, Bytes message) {
     const auto cast = wire::read_cast(message, plan);
     (void)relay_.cast(peer, *cast, plan, ways_.usable, now, effects);
     forward(effects, *cast, message);
+  } else if (kind == Kind::kRecast) {
+    const auto recast = wire::read_recast(message);
+    relay_.recast(peer, *recast, ways_.usable, now, effects);
+    forward(effects, recast->cast, message);
   } else if (kind == Kind::kAnswer) {
     relay_.answer(peer, *wire::read_answer(message), message, now, effects);
   } else if (kind == Kind::kGathered) {
@@ -38,10 +42,9 @@ void Relaying::lost(Id peer) {
 
 void Relaying::forward(const wire::CastRelay::Effects& effects, const wire::Cast& cast,
                        Bytes call) {
-  for (const wire::Plan::Below& below : effects.forward) {
-    const std::vector<std::byte> head = wire::cast_message(cast, below.branch);
-    const std::array<Bytes, 2> parts{Bytes(head), call};
-    ways_.send(below.relay, Kind::kCast, parts);
+  for (const wire::CastRelay::Report& one : effects.forward) {
+    const std::array<Bytes, 2> parts{Bytes(one.message), call};
+    ways_.send(one.to, one.kind, parts);
   }
   if (effects.deliver.empty()) return;
   Bytes payload = call;

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
+#include <optional>
+#include <tuple>
 #include <vector>
 
 #include "sim/node.hpp"
@@ -11,6 +12,7 @@
 #include "wire/cast.hpp"
 #include "wire/cast_lane.hpp"
 #include "wire/cast_origin.hpp"
+#include "wire/cast_route.hpp"
 
 namespace monarch::sim {
 namespace {
@@ -105,11 +107,8 @@ class Origin final : public Member {
     for (std::size_t place = 0; place < hosts; ++place) wanted[place] = place;
     hops_ = wire::shape(wanted, plan.fan_out, [](std::size_t, std::size_t) { return true; });
     depths_.resize(hosts);
-    below_.resize(hosts);
     for (const wire::Hop& hop : hops_) {
-      const bool top = hop.from == wire::k_root;
-      depths_[hop.place] = top ? 1 : depths_[hop.from] + 1;
-      below_[hop.place] = top ? hop.place : below_[hop.from];
+      depths_[hop.place] = hop.from == wire::k_root ? 1 : depths_[hop.from] + 1;
     }
   }
 
@@ -122,32 +121,16 @@ class Origin final : public Member {
   void cast() {
     const std::uint64_t number = origin_.next();
     answers_ = 0;
-    std::vector<wire::Branch> branches(hops_.size());
-    std::vector<wire::CastOrigin::Entrusted> entrusted;
-    entrusted.reserve(plan_.procs);
-    for (std::size_t rank = 0; rank < plan_.procs; ++rank) {
-      const std::size_t host = rank / plan_.per_host;
-      const auto [previous, after] = lanes_[rank].cast(number);
-      const wire::Receiver to{.proc = kProcs + rank, .actor = 7,
-                              .rank = static_cast<std::uint32_t>(rank), .previous = previous,
-                              .after = after};
-      branches[host].receivers.push_back(to);
-      entrusted.push_back({to, kAgents + below_[host]});
+    if (!route_) route_ = route();
+    std::vector<wire::CastOrigin::Entrusted> receivers = route_->receivers();
+    for (wire::CastOrigin::Entrusted& one : receivers) {
+      std::tie(one.to.previous, one.to.after) = lanes_[one.to.rank].cast(number);
     }
-    const std::uint64_t stable = origin_.stable();
-    origin_.begin(std::move(entrusted), true);
-    for (auto hop = hops_.rbegin(); hop != hops_.rend(); ++hop) {
-      branches[hop->place].relay = kAgents + hop->place;
-      if (hop->from != wire::k_root) {
-        branches[hop->from].branches.push_back(std::move(branches[hop->place]));
-        continue;
-      }
-      const auto head = wire::cast_message({kOrigin, number, stable, true},
-                                           wire::write_branch(branches[hop->place]));
+    for (const auto& message : route_->begin(origin_, kOrigin, std::move(receivers), true)) {
       std::array<std::byte, wire::k_call_head> call;
       wire::write_call({.sender = kOrigin, .inbox = number}, call);
-      const std::array<Bytes, 3> parts{Bytes(head), call, payload_};
-      send_to(kAgents + hop->place, Kind::kCast, parts);
+      const std::array<Bytes, 3> parts{Bytes(message.head), call, payload_};
+      send_to(message.relay, message.kind, parts);
     }
   }
 
@@ -157,7 +140,7 @@ class Origin final : public Member {
     if (kind == Kind::kGathered) {
       const auto gathered = wire::read_gathered(message);
       for (const wire::Group& group : gathered->groups) {
-        origin_.gathered(gathered->number, group.status, group.ranks, effects);
+        origin_.gathered(peer, gathered->number, group.status, group.ranks, effects);
         if (group.status < wire::k_missed) answers_ += group.ranks.size();
       }
       last_ = shared_.world.now();
@@ -168,12 +151,25 @@ class Origin final : public Member {
     for (const auto& there : effects.there) lanes_[there.to.proc - kProcs].there(there.number);
   }
 
+  [[nodiscard]] wire::CastRoute route() const {
+    std::vector<std::uint64_t> relays(depths_.size());
+    for (std::size_t place = 0; place < relays.size(); ++place) relays[place] = kAgents + place;
+    std::vector<wire::CastRoute::Member> members;
+    members.reserve(plan_.procs);
+    for (std::size_t rank = 0; rank < plan_.procs; ++rank) {
+      members.push_back(
+          {{.proc = kProcs + rank, .actor = 7, .rank = static_cast<std::uint32_t>(rank)},
+           rank / plan_.per_host});
+    }
+    return {origin_, hops_, relays, std::move(members)};
+  }
+
   const ScalePlan plan_;
   wire::CastOrigin origin_;
+  std::optional<wire::CastRoute> route_;
   std::vector<wire::SendLane> lanes_;
   std::vector<wire::Hop> hops_;
   std::vector<std::size_t> depths_;  // by place
-  std::vector<std::size_t> below_;   // the place below the root that a place is reached by
   std::vector<std::byte> payload_;
   std::uint64_t answers_ = 0;
   Instant last_{};
@@ -213,11 +209,8 @@ ScaleRow scale(const ScalePlan& plan) {
     relays[host]->meet(kProcs + rank);
   }
   for (const wire::Hop& hop : origin.hops()) {
-    if (hop.from == wire::k_root) {
-      origin.meet(kAgents + hop.place);
-    } else {
-      relays[hop.from]->meet(kAgents + hop.place);
-    }
+    origin.meet(kAgents + hop.place);
+    if (hop.from != wire::k_root) relays[hop.from]->meet(kAgents + hop.place);
   }
   (void)world.run_until(world.now() + seconds(2));
 

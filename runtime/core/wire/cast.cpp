@@ -18,6 +18,7 @@ constexpr std::uint8_t kRank = 2;
 constexpr std::uint8_t kPrevious = 4;
 constexpr std::uint8_t kAfter = 8;
 constexpr std::size_t kBranchHead = 16;
+constexpr std::size_t kDiffering = 20;
 
 template <typename Integer>
 void append(std::vector<std::byte>& out, Integer value) {
@@ -143,9 +144,29 @@ std::vector<std::byte> cast_message(const Cast& cast, Bytes branch) {
   out.put(cast.origin);
   out.put(cast.number);
   out.put(cast.stable);
+  out.put(cast.route);
   out.put(static_cast<std::uint32_t>(branch.size()));
   out.put(cast.answers ? kAnswers : 0U);
   std::ranges::copy(branch, base::MutableBytes(message).subspan(k_cast_head).begin());
+  return message;
+}
+
+std::vector<std::byte> recast_message(const Recast& recast) {
+  std::vector<std::byte> message(k_recast_head + kDiffering * recast.differing.size());
+  base::LittleWriter out(message);
+  out.put(recast.cast.origin);
+  out.put(recast.cast.number);
+  out.put(recast.cast.stable);
+  out.put(recast.cast.route);
+  out.put(recast.previous);
+  out.put(recast.more);
+  out.put(static_cast<std::uint32_t>(recast.differing.size()));
+  out.put(recast.cast.answers ? kAnswers : 0U);
+  for (const Differing& one : recast.differing) {
+    out.put(one.rank);
+    out.put(one.previous);
+    out.put(one.after);
+  }
   return message;
 }
 
@@ -196,6 +217,7 @@ base::Result<Cast> read_cast(Bytes& message, Bytes& plan) {
   cast.origin = in.take<std::uint64_t>();
   cast.number = in.take<std::uint64_t>();
   cast.stable = in.take<std::uint64_t>();
+  cast.route = in.take<std::uint64_t>();
   const auto size = in.take<std::uint32_t>();
   const auto flags = in.take<std::uint32_t>();
   plan = in.bytes(size);
@@ -204,6 +226,35 @@ base::Result<Cast> read_cast(Bytes& message, Bytes& plan) {
   }
   cast.answers = flags == kAnswers;
   return cast;
+}
+
+base::Result<Recast> read_recast(Bytes& message) {
+  Reader in(message);
+  Recast recast;
+  Cast& cast = recast.cast;
+  cast.origin = in.take<std::uint64_t>();
+  cast.number = in.take<std::uint64_t>();
+  cast.stable = in.take<std::uint64_t>();
+  cast.route = in.take<std::uint64_t>();
+  recast.previous = in.take<std::uint64_t>();
+  recast.more = in.take<std::uint64_t>();
+  const auto count = in.take<std::uint32_t>();
+  const auto flags = in.take<std::uint32_t>();
+  if (!in.good() || flags > kAnswers || cast.route == 0 || cast.stable >= cast.number ||
+      recast.previous >= cast.number || count > in.left() / kDiffering) {
+    return malformed("a cast");
+  }
+  cast.answers = flags == kAnswers;
+  recast.differing.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Differing one{.rank = in.take<std::uint32_t>(),
+                        .previous = in.take<std::uint64_t>(),
+                        .after = in.take<std::uint64_t>()};
+    const bool in_order = i == 0 || recast.differing.back().rank < one.rank;
+    if (!in_order || one.previous >= cast.number) return malformed("a cast");
+    recast.differing.push_back(one);
+  }
+  return recast;
 }
 
 base::Result<Plan> read_plan(Bytes branch) {

@@ -4,6 +4,7 @@
 //
 //   origin    wire/cast_origin: who casts keeps what it entrusted to the tree until that is settled
 //   relay     wire/cast_relay: a host agent hands out, passes on, and gathers answers
+//   route     wire/cast_route: the way to one group, which relays keep, so that later casts name it
 //   receiver  wire/cast_lane: a process takes what came by the tree and what came directly in the
 //             order in which it was sent, each once, and answers the way that it came
 //
@@ -13,8 +14,10 @@
 //
 // Little-endian:
 //
-//   cast      origin 8, number 8, stable 8, plan's size 4, flags 4 (1: answers are wanted); then
-//             the plan, a branch; then a call message, whose actor and rank say nothing
+//   cast      origin 8, number 8, stable 8, route 8, plan's size 4, flags 4 (1: answers are wanted);
+//             then the plan, a branch; then a call message, whose actor and rank say nothing
+//   recast    origin 8, number 8, stable 8, route 8, previous 8, more 8, how many differ 4, flags 4;
+//             then who differs: rank 4, previous 8, after 8, in order of rank; then a call message
 //   branch    relay 8, receivers 4, branches 4; then the receivers; then the branches, each behind
 //             its size 4
 //   receiver  flags 1, proc 8; then what differs from the receiver before (from zeros at first), a
@@ -82,6 +85,24 @@ struct Cast {
   std::uint64_t number = 0;  // of the origin's casts, from 1
   std::uint64_t stable = 0;  // all up to this one are settled: no answer of theirs is asked for again
   bool answers = false;
+  std::uint64_t route = 0;  // what its plan is kept as, by this origin; 0: it is not kept
+};
+
+// A receiver of a recast before which something else comes than before the others.
+struct Differing {
+  std::uint32_t rank = 0;
+  std::uint64_t previous = 0;
+  std::uint64_t after = 0;
+  bool operator==(const Differing&) const = default;
+};
+
+// A cast by a plan that relays keep. Who does not differ has `previous` before it, and as many direct
+// messages as the plan says and `more`.
+struct Recast {
+  Cast cast;
+  std::uint64_t previous = 0;
+  std::uint64_t more = 0;
+  std::vector<Differing> differing = {};
 };
 
 struct Deliver {
@@ -116,16 +137,19 @@ struct Done {
   std::vector<std::uint64_t> numbers;
 };
 
-inline constexpr std::size_t k_cast_head = 32;
+inline constexpr std::size_t k_cast_head = 40;
+inline constexpr std::size_t k_recast_head = 56;
 inline constexpr std::size_t k_deliver_head = 40;
 inline constexpr std::size_t k_answer_head = 24;
 inline constexpr std::size_t k_gathered_head = 16;
 inline constexpr std::size_t k_group_head = 12;
 inline constexpr std::size_t k_barrier_size = 8;
 inline constexpr std::size_t k_most_depth = 32;  // of a tree
+inline constexpr std::size_t k_routes = 64;      // the newest of each origin are kept
 
 // Head and plan; the call message follows. `branch` is one of a plan, or what write_branch() made.
 [[nodiscard]] std::vector<std::byte> cast_message(const Cast& cast, base::Bytes branch);
+[[nodiscard]] std::vector<std::byte> recast_message(const Recast& recast);
 [[nodiscard]] std::vector<std::byte> write_branch(const Branch& branch);
 void write_deliver(const Deliver& deliver, base::MutableBytes head) noexcept;
 void write_answer(const Answer& answer, base::MutableBytes head) noexcept;
@@ -134,6 +158,7 @@ void write_answer(const Answer& answer, base::MutableBytes head) noexcept;
 
 // Each takes its part from the front of `message` and leaves what follows it; views point into it.
 [[nodiscard]] base::Result<Cast> read_cast(base::Bytes& message, base::Bytes& plan);
+[[nodiscard]] base::Result<Recast> read_recast(base::Bytes& message);
 [[nodiscard]] base::Result<Plan> read_plan(base::Bytes branch);
 [[nodiscard]] base::Result<Deliver> read_deliver(base::Bytes& message);
 [[nodiscard]] base::Result<Answer> read_answer(base::Bytes& message);

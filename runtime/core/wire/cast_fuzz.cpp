@@ -26,6 +26,10 @@ void read_all(Bytes input) {
     }
   }
   message = input;
+  if (const auto recast = wire::read_recast(message)) {
+    relay.recast(1, *recast, [](std::uint64_t peer) { return peer % 4 != 0; }, now, effects);
+  }
+  message = input;
   (void)wire::read_deliver(message);
   message = input;
   if (const auto answer = wire::read_answer(message)) relay.answer(2, *answer, message, now, effects);

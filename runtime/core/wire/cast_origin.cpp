@@ -37,8 +37,9 @@ void CastOrigin::end_settled(Effects& effects) {
   }
 }
 
-void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Ranks& ranks,
-                          Effects& effects) {
+void CastOrigin::gathered(std::uint64_t hop, std::uint64_t number, std::uint32_t status,
+                          const Ranks& ranks, Effects& effects) {
+  if (status == k_missed) ++epoch_;
   const auto at = open_.find(number);
   if (at == open_.end()) return;
   Flight& flight = at->second;
@@ -49,7 +50,7 @@ void CastOrigin::gathered(std::uint64_t number, std::uint32_t status, const Rank
                                         [](const Entrusted& each) { return each.to.rank; });
     for (; one != flight.receivers.end() && one->to.rank - run.first < run.count; ++one) {
       const auto place = static_cast<std::size_t>(one - flight.receivers.begin());
-      if (flight.settled[place]) continue;
+      if (flight.settled[place] || one->hop != hop) continue;
       flight.settled[place] = true;
       --flight.left;
       into.push_back({number, one->to});
@@ -72,6 +73,7 @@ void CastOrigin::done(std::uint64_t hop, std::uint64_t number, Effects& effects)
 }
 
 void CastOrigin::lost_hop(std::uint64_t hop, Effects& effects) {
+  ++epoch_;
   for (auto at = open_.begin(); at != open_.end(); ++at) {
     const std::size_t before = effects.again.size();
     settle_all(at, [&](const Entrusted& one) { return one.hop == hop; }, &effects.again);
@@ -81,6 +83,7 @@ void CastOrigin::lost_hop(std::uint64_t hop, Effects& effects) {
 }
 
 void CastOrigin::lost_proc(std::uint64_t proc, Effects& effects) {
+  ++epoch_;
   for (auto at = open_.begin(); at != open_.end(); ++at) {
     settle_all(at, [&](const Entrusted& one) { return one.to.proc == proc; }, nullptr);
   }

@@ -30,6 +30,8 @@ class CastOrigin {
     std::vector<std::uint64_t> over;  // casts that nothing is kept for any more; after `again`
   };
 
+  explicit CastOrigin(std::size_t routes = k_routes) : most_routes_(routes) {}
+
   // The number that the next cast gets.
   [[nodiscard]] std::uint64_t next() const noexcept { return next_; }
   // Of all up to this number no answer will be asked for again.
@@ -46,14 +48,26 @@ class CastOrigin {
     if (!again_.empty()) again_.erase(number);
   }
 
-  // A relay says of some ranks that they have answered, or (k_missed) were not reached.
-  void gathered(std::uint64_t number, std::uint32_t status, const Ranks& ranks, Effects& effects);
+  // A relay below the root says of ranks beyond it that they have answered, or (k_missed) were not
+  // reached.
+  void gathered(std::uint64_t hop, std::uint64_t number, std::uint32_t status, const Ranks& ranks,
+                Effects& effects);
   // A relay below the root says that a cast was handed to all whom it had not named by then.
   void done(std::uint64_t hop, std::uint64_t number, Effects& effects);
   // The link to a relay below the root has ended.
   void lost_hop(std::uint64_t hop, Effects& effects);
   // A receiver is gone: nothing can be sent to it.
   void lost_proc(std::uint64_t proc, Effects& effects);
+
+  // Routes made when this was another number are to be made again.
+  [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  // A relay, or a link between two of them, is there that was not.
+  void changed() noexcept { ++epoch_; }
+  [[nodiscard]] std::uint64_t new_route() noexcept { return ++newest_route_; }
+  // Whether relays that have kept a route keep it still.
+  [[nodiscard]] bool keeps(std::uint64_t route) const noexcept {
+    return route != 0 && newest_route_ - route < most_routes_;
+  }
 
  private:
   struct Flight {
@@ -71,6 +85,9 @@ class CastOrigin {
   Open open_;
   std::set<std::uint64_t> again_;  // were sent again, and not closed since
   std::uint64_t next_ = 1;
+  std::uint64_t epoch_ = 0;
+  std::uint64_t newest_route_ = 0;
+  std::size_t most_routes_;
 };
 
 }  // namespace monarch::wire

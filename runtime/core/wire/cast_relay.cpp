@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 namespace monarch::wire {
 namespace {
@@ -22,34 +23,92 @@ base::Result<void> CastRelay::cast(std::uint64_t from, const Cast& cast, Bytes p
                                    base::Instant now, Effects& effects) {
   auto read = read_plan(plan);
   if (!read) return std::move(read).error();
-  const Key key{cast.origin, cast.number};
-  if (flights_.contains(key)) return {};  // nobody says it twice
+  if (cast.route != 0 && linked(cast.origin)) keep(cast, *read);  // so that its end is heard of
+  if (flights_.contains({cast.origin, cast.number})) return {};  // nobody says it twice
   Flight flight{.parent = from, .since = now, .answers = cast.answers};
-  Ranks missed;
-  for (const Receiver& receiver : read->receivers) {
-    if (!linked(receiver.proc)) {
-      missed.add(receiver.rank);
-      continue;
-    }
-    effects.deliver.push_back(receiver);
-    if (!cast.answers) continue;  // handing it over is all
-    const auto known = std::ranges::find(flight.edges, receiver.proc, &Edge::peer);
-    Edge& edge = known != flight.edges.end() ? *known
-                                             : flight.edges.emplace_back(Edge{.peer = receiver.proc});
-    edge.open.add(receiver.rank);
+  for (const Receiver& to : read->receivers) hand_over(flight, to, linked, effects);
+  for (const Plan::Below& below : read->below) {
+    if (!pass_on(flight, below.relay, below.ranks, linked)) continue;
+    effects.forward.push_back({.to = below.relay,
+                               .kind = Kind::kCast,
+                               .message = cast_message(cast, below.branch)});
   }
-  for (Plan::Below& below : read->below) {
-    if (below.ranks.empty()) continue;
-    if (!linked(below.relay)) {
-      missed.add(below.ranks);
-      continue;
-    }
-    flight.edges.push_back({.peer = below.relay, .open = below.ranks});
-    effects.forward.push_back(std::move(below));
-  }
-  if (!missed.empty()) add(flight, k_missed, {}, missed);
-  settle(flights_.emplace(key, std::move(flight)).first, now, effects);
+  settle(flights_.emplace(Key{cast.origin, cast.number}, std::move(flight)).first, now, effects);
   return {};
+}
+
+void CastRelay::recast(std::uint64_t from, const Recast& recast,
+                       const std::function<bool(std::uint64_t)>& linked, base::Instant now,
+                       Effects& effects) {
+  const Cast& cast = recast.cast;
+  if (flights_.contains({cast.origin, cast.number})) return;
+  Flight flight{.parent = from, .since = now, .answers = cast.answers};
+  if (const Route* const route = kept(cast)) {
+    for (Receiver to : route->receivers) {
+      to.previous = recast.previous;
+      to.after += recast.more;
+      const auto other =
+          std::ranges::lower_bound(recast.differing, to.rank, {}, &Differing::rank);
+      if (other != recast.differing.end() && other->rank == to.rank) {
+        to.previous = other->previous;
+        to.after = other->after;
+      }
+      hand_over(flight, to, linked, effects);
+    }
+    for (const Route::Below& below : route->below) {
+      if (!pass_on(flight, below.relay, below.ranks, linked)) continue;
+      Recast part{.cast = cast, .previous = recast.previous, .more = recast.more, .differing = {}};
+      std::ranges::copy_if(recast.differing, std::back_inserter(part.differing),
+                           [&](const Differing& one) { return below.ranks.has(one.rank); });
+      effects.forward.push_back(
+          {.to = below.relay, .kind = Kind::kRecast, .message = recast_message(part)});
+    }
+  } else {
+    Ranks all;
+    all.add(0, ~std::uint32_t{0});
+    add(flight, k_missed, {}, all);
+  }
+  settle(flights_.emplace(Key{cast.origin, cast.number}, std::move(flight)).first, now, effects);
+}
+
+void CastRelay::keep(const Cast& cast, const Plan& plan) {
+  Route route{.receivers = plan.receivers, .below = {}};
+  for (const Plan::Below& below : plan.below) route.below.push_back({below.relay, below.ranks});
+  std::map<std::uint64_t, Route>& all = routes_[cast.origin];
+  all.insert_or_assign(cast.route, std::move(route));
+  const std::uint64_t newest = all.rbegin()->first;
+  std::erase_if(all, [&](const auto& one) { return newest - one.first >= limits_.routes; });
+}
+
+const CastRelay::Route* CastRelay::kept(const Cast& cast) const {
+  const auto all = routes_.find(cast.origin);
+  if (all == routes_.end()) return nullptr;
+  const auto route = all->second.find(cast.route);
+  return route == all->second.end() ? nullptr : &route->second;
+}
+
+void CastRelay::hand_over(Flight& flight, const Receiver& to,
+                          const std::function<bool(std::uint64_t)>& linked, Effects& effects) {
+  Ranks rank;
+  rank.add(to.rank);
+  if (!linked(to.proc)) return add(flight, k_missed, {}, rank);
+  effects.deliver.push_back(to);
+  if (!flight.answers) return;  // handing it over is all
+  const auto known = std::ranges::find(flight.edges, to.proc, &Edge::peer);
+  Edge& edge =
+      known != flight.edges.end() ? *known : flight.edges.emplace_back(Edge{.peer = to.proc});
+  edge.open.add(rank);
+}
+
+bool CastRelay::pass_on(Flight& flight, std::uint64_t relay, const Ranks& ranks,
+                        const std::function<bool(std::uint64_t)>& linked) {
+  if (ranks.empty()) return false;
+  if (!linked(relay)) {
+    add(flight, k_missed, {}, ranks);
+    return false;
+  }
+  flight.edges.push_back({.peer = relay, .open = ranks});
+  return true;
 }
 
 void CastRelay::answer(std::uint64_t from, const Answer& answer, Bytes payload, base::Instant now,
@@ -89,6 +148,7 @@ void CastRelay::done(std::uint64_t from, const Done& done, base::Instant now, Ef
 }
 
 void CastRelay::lost(std::uint64_t peer, base::Instant now, Effects& effects) {
+  routes_.erase(peer);
   std::erase_if(finished_, [&](const auto& one) {
     return one.first.first == peer || one.first.second == peer;
   });

@@ -27,19 +27,20 @@ struct RelayLimits {
   base::Duration done = std::chrono::milliseconds(20);      // what is no answer waits as long
   std::size_t bytes = 256U << 10;  // of answers, at which they go up in any case
   std::size_t numbers = 64;        // of casts that are done, likewise
+  std::size_t routes = k_routes;
 };
 
 class CastRelay {
  public:
   struct Report {
     std::uint64_t to = 0;
-    Kind kind = Kind::kGathered;  // or kDone
+    Kind kind = Kind::kGathered;
     std::vector<std::byte> message;
   };
-  // What is to be done after an event. The views live as long as the event's message.
+  // What is to be done after an event.
   struct Effects {
-    std::vector<Plan::Below> forward;  // the cast, each with its branch for a plan
-    std::vector<Receiver> deliver;     // the cast, here
+    std::vector<Report> forward;    // kCast or kRecast, in front of the call message
+    std::vector<Receiver> deliver;  // the cast, here
     std::vector<Report> reports;
   };
 
@@ -51,6 +52,9 @@ class CastRelay {
   [[nodiscard]] base::Result<void> cast(std::uint64_t from, const Cast& cast, base::Bytes plan,
                                         const std::function<bool(std::uint64_t)>& linked,
                                         base::Instant now, Effects& effects);
+  // Likewise, by a plan that it was to keep. Where it has not, all are missed.
+  void recast(std::uint64_t from, const Recast& recast,
+              const std::function<bool(std::uint64_t)>& linked, base::Instant now, Effects& effects);
   void answer(std::uint64_t from, const Answer& answer, base::Bytes payload, base::Instant now,
               Effects& effects);
   void gathered(std::uint64_t from, const Gathered& gathered, base::Instant now, Effects& effects);
@@ -85,6 +89,23 @@ class CastRelay {
     base::Instant since{};
   };
 
+  // What is kept of a plan.
+  struct Route {
+    struct Below {
+      std::uint64_t relay = 0;
+      Ranks ranks;
+    };
+    std::vector<Receiver> receivers;
+    std::vector<Below> below;
+  };
+
+  void keep(const Cast& cast, const Plan& plan);
+  [[nodiscard]] const Route* kept(const Cast& cast) const;
+  void hand_over(Flight& flight, const Receiver& to,
+                 const std::function<bool(std::uint64_t)>& linked, Effects& effects);
+  // Whether a cast goes on to a relay: not where it is missed.
+  bool pass_on(Flight& flight, std::uint64_t relay, const Ranks& ranks,
+               const std::function<bool(std::uint64_t)>& linked);
   void add(Flight& flight, std::uint32_t status, base::Bytes payload, const Ranks& ranks);
   Flights::iterator settle(Flights::iterator flight, base::Instant now, Effects& effects);
   void report(const Key& key, Flight& flight, Effects& effects);
@@ -94,6 +115,7 @@ class CastRelay {
   Flights flights_;
   std::set<std::pair<base::Instant, Key>> due_;  // some are gone since
   std::map<Key, Finished> finished_;  // by parent and origin
+  std::unordered_map<std::uint64_t, std::map<std::uint64_t, Route>> routes_;  // by origin
 };
 
 }  // namespace monarch::wire

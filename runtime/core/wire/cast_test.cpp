@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "wire/cast_world.hpp"
@@ -53,6 +54,39 @@ TEST_CASE("what is cut short is refused") {
   REQUIRE(read_cast(message, plan).ok());
   CHECK(message.empty());
   for (std::size_t size = 0; size < plan.size(); ++size) CHECK(!read_plan(plan.first(size)).ok());
+}
+
+TEST_CASE("a cast by a plan that is kept says what differs, and is refused when it is cut short") {
+  const Recast recast{.cast = {.origin = 1, .number = 5, .stable = 4, .answers = true, .route = 3},
+                      .previous = 4,
+                      .more = 2,
+                      .differing = {{.rank = 0, .previous = 3, .after = 7}, {2, 4, 9}}};
+  const std::vector<std::byte> whole = recast_message(recast);
+  CHECK(whole.size() == k_recast_head + 2 * 20);
+  base::Bytes message(whole);
+  const auto read = read_recast(message);
+  REQUIRE(read.ok());
+  CHECK(message.empty());
+  CHECK(read->cast.route == 3);
+  CHECK(read->previous == 4);
+  CHECK(read->more == 2);
+  CHECK(read->differing == recast.differing);
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    base::Bytes cut = base::Bytes(whole).first(size);
+    CHECK(!read_recast(cut).ok());
+  }
+  const std::vector<Recast> wrong = {
+      {.cast = {1, 5, 5, true, 3}},
+      {.cast = {1, 5, 4, true, 0}},
+      {.cast = {1, 5, 4, true, 3}, .previous = 5},
+      {.cast = {1, 5, 4, true, 3}, .differing = {{2, 4, 0}, {2, 4, 0}}},
+      {.cast = {1, 5, 4, true, 3}, .differing = {{2, 5, 0}}},
+  };
+  for (const Recast& one : wrong) {
+    const std::vector<std::byte> bytes = recast_message(one);
+    base::Bytes given(bytes);
+    CHECK(!read_recast(given).ok());
+  }
 }
 
 TEST_CASE("a plan that goes deeper than any tree is refused") {
@@ -168,6 +202,126 @@ TEST_CASE("whom a relay does not reach, or loses, it names") {
   CHECK(missed.runs() == std::vector<Ranks::Run>{{1, 2}});
 }
 
+// A hundred receivers on ten hosts, of which the first two are above the others.
+struct Hundred {
+  explicit Hundred(std::size_t routes = k_routes) : origin(routes), route(make()) {}
+
+  CastRoute make() {
+    std::vector<CastRoute::Member> members;
+    std::vector<std::size_t> places(10);
+    for (std::size_t i = 0; i < 10; ++i) places[i] = i;
+    for (std::uint32_t i = 0; i < 100; ++i) {
+      members.push_back({{.proc = 1000 + i, .actor = 7, .rank = i}, i / 10});
+    }
+    return {origin, shape(places, 2, [](std::size_t, std::size_t) { return true; }), relays,
+            std::move(members)};
+  }
+  std::vector<CastRoute::Message> cast() {
+    const std::uint64_t number = origin.next();
+    auto receivers = route.receivers();
+    for (auto& one : receivers) {
+      std::tie(one.to.previous, one.to.after) = lanes[one.to.rank].cast(number);
+    }
+    return route.begin(origin, 1, std::move(receivers), true);
+  }
+
+  CastOrigin origin;
+  std::vector<std::uint64_t> relays{10, 11, 12, 13, 14, 15, 16, 17, 18, 19};
+  std::vector<SendLane> lanes = std::vector<SendLane>(100);
+  CastRoute route;
+};
+
+TEST_CASE("a later cast to a group says no more than who differs, and a plan where many do") {
+  Hundred hundred;
+  for (const auto& message : hundred.cast()) CHECK(message.kind == Kind::kCast);
+  for (SendLane& lane : hundred.lanes) lane.passed();
+  hundred.lanes[3].passed();  // of the first host, which is below the first relay
+  const auto again = hundred.cast();
+  REQUIRE(again.size() == 2);
+  for (const auto& message : again) CHECK(message.kind == Kind::kRecast);
+  CHECK(again[0].head.size() == k_recast_head + 20);
+  CHECK(again[1].head.size() == k_recast_head);
+  base::Bytes bytes(again[0].head);
+  const auto read = read_recast(bytes);
+  REQUIRE(read.ok());
+  CHECK(read->previous == 1);
+  CHECK(read->more == 1);
+  CHECK(read->differing == std::vector<Differing>{{.rank = 3, .previous = 1, .after = 2}});
+  for (std::size_t i = 0; i < 30; ++i) hundred.lanes[i].passed();
+  for (const auto& message : hundred.cast()) CHECK(message.kind == Kind::kCast);
+  for (const auto& message : hundred.cast()) CHECK(message.kind == Kind::kRecast);
+}
+
+TEST_CASE("a route ends when the tree changes, and when there are many newer ones") {
+  Hundred hundred(4);
+  const auto all = [](std::uint64_t) { return true; };
+  CHECK(hundred.route.holds(hundred.origin, all));
+  CHECK(!hundred.route.holds(hundred.origin, [](std::uint64_t relay) { return relay != 15; }));
+  (void)hundred.cast();
+  for (int i = 0; i < 3; ++i) (void)hundred.origin.new_route();
+  CHECK(hundred.cast()[0].kind == Kind::kRecast);
+  (void)hundred.origin.new_route();
+  CHECK(hundred.cast()[0].kind == Kind::kCast);
+  CastOrigin::Effects effects;
+  for (const int what : {0, 1, 2, 3}) {
+    hundred.route = hundred.make();
+    CHECK(hundred.route.holds(hundred.origin, all));
+    if (what == 0) hundred.origin.changed();
+    if (what == 1) hundred.origin.lost_hop(10, effects);
+    if (what == 2) hundred.origin.lost_proc(1000, effects);
+    if (what == 3) hundred.origin.gathered(10, 1, k_missed, {}, effects);
+    CHECK(!hundred.route.holds(hundred.origin, all));
+  }
+}
+
+TEST_CASE("a relay hands out by the plan that it has kept, and names all where it has not") {
+  const base::Instant now{};
+  const auto missed = [](const CastRelay::Effects& effects) {
+    if (effects.reports.size() != 1) return false;
+    const auto gathered = read_gathered(effects.reports[0].message);
+    return gathered.ok() && gathered->groups.size() == 1 &&
+           gathered->groups[0].status == k_missed && gathered->groups[0].ranks.has(0) &&
+           gathered->groups[0].ranks.has(1'000'000);
+  };
+  const auto with = [](std::uint64_t number, std::uint64_t route) {
+    return Recast{.cast = {1, number, 0, true, route},
+                  .previous = number - 1,
+                  .more = 2,
+                  .differing = {{.rank = 1, .previous = 1, .after = 5}, {2, 1, 6}}};
+  };
+  CastRelay relay({.routes = 2});
+  CastRelay::Effects first;
+  REQUIRE(relay.cast(1, {1, 5, 0, true, 3}, write_branch(two_hosts()), k_all, now, first).ok());
+  CastRelay::Effects again;
+  relay.recast(1, with(6, 3), k_all, now, again);
+  CHECK(again.deliver ==
+        std::vector<Receiver>{{.proc = 20, .actor = 7, .rank = 0, .previous = 5, .after = 11},
+                              {.proc = 22, .actor = 7, .rank = 1, .previous = 1, .after = 5}});
+  REQUIRE(again.forward.size() == 1);
+  CHECK(again.forward[0].to == 11);
+  CHECK(again.forward[0].kind == Kind::kRecast);
+  base::Bytes part(again.forward[0].message);
+  CHECK(read_recast(part)->differing == std::vector<Differing>{{2, 1, 6}});
+
+  CastRelay::Effects unknown;
+  relay.recast(1, with(7, 4), k_all, now, unknown);
+  CHECK(unknown.deliver.empty());
+  CHECK(missed(unknown));
+  CastRelay::Effects newer;
+  for (const std::uint64_t route : {4, 5}) {
+    REQUIRE(relay.cast(1, {1, 4 + route, 0, true, route}, write_branch(two_hosts()), k_all, now,
+                       newer).ok());
+  }
+  CastRelay::Effects old;
+  relay.recast(1, with(10, 3), k_all, now, old);
+  CHECK(missed(old));
+  CastRelay::Effects lost;
+  relay.lost(1, now, lost);
+  CastRelay::Effects gone;
+  relay.recast(1, with(11, 5), k_all, now, gone);
+  CHECK(missed(gone));
+}
+
 TEST_CASE("casts without answers are settled by one word for many") {
   CastRelay relay;
   CastRelay::Effects effects;
@@ -198,12 +352,15 @@ TEST_CASE("what was handed over is settled, but only an answer says that it is t
   origin.begin(receivers, true);
   Ranks answered;
   answered.add(1);
-  origin.gathered(2, 0, answered, effects);
+  origin.gathered(11, 2, 0, answered, effects);  // of another hop's
+  CHECK(effects.there.empty());
+  origin.gathered(10, 2, 0, answered, effects);
   REQUIRE(effects.there.size() == 1);
   CHECK(effects.there[0].to.proc == 22);
 }
 
 TEST_CASE("in any world each process takes each message once, in order, and every call is answered") {
+  std::size_t again = 0;
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
     std::mt19937 random(seed);
     const auto choose = [&](std::uint32_t below) {
@@ -212,7 +369,9 @@ TEST_CASE("in any world each process takes each message once, in order, and ever
     world::World world(1 + seed % 9, 1 + seed % 4, 2, choose);
     for (int i = 0; i < 600; ++i) world.step();
     world.finish();
+    again += world.again();
   }
+  CHECK(again > 1000);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ void World::at_origin(std::uint64_t from, const Frame& frame) {
     const auto gathered = read_gathered(frame.message);
     require(gathered.ok());
     for (const Group& group : gathered->groups) {
-      origin_.gathered(gathered->number, group.status, group.ranks, effects);
+      origin_.gathered(from, gathered->number, group.status, group.ranks, effects);
       if (group.status >= k_missed) continue;
       for (const Ranks::Run& run : group.ranks.runs()) {
         for (std::uint32_t i = 0; i < run.count; ++i) {
@@ -66,6 +66,12 @@ void World::at_relay(std::uint64_t from, std::uint64_t to, const Frame& frame) {
     require(relay.cast(from, *head, plan, known, now_, effects).ok());
     carry_out(to, effects, *head);
     return;
+  } else if (frame.kind == Kind::kRecast) {
+    const auto recast = read_recast(message);
+    require(recast.ok());
+    relay.recast(from, *recast, [&](std::uint64_t peer) { return linked(to, peer); }, now_, effects);
+    carry_out(to, effects, recast->cast);
+    return;
   } else if (frame.kind == Kind::kAnswer) {
     const auto answer = read_answer(message);
     require(answer.ok());
@@ -79,9 +85,7 @@ void World::at_relay(std::uint64_t from, std::uint64_t to, const Frame& frame) {
 }
 
 void World::carry_out(std::uint64_t relay, CastRelay::Effects& effects, const Cast& cast) {
-  for (const Plan::Below& below : effects.forward) {
-    send(relay, below.relay, {Kind::kCast, cast_message(cast, below.branch)});
-  }
+  for (auto& one : effects.forward) send(relay, one.to, {one.kind, one.message});
   for (const Receiver& to : effects.deliver) {
     std::vector<std::byte> head(k_deliver_head);
     write_deliver({cast.origin, cast.number, to.previous, to.after, cast.stable}, head);

@@ -9,13 +9,16 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "wire/cast_lane.hpp"
 #include "wire/cast_origin.hpp"
 #include "wire/cast_relay.hpp"
+#include "wire/cast_route.hpp"
 
 namespace monarch::wire::world {
 
@@ -36,7 +39,7 @@ class World {
   World(std::uint32_t hosts, std::uint32_t procs, std::size_t fan_out, Choose choose)
       : fan_out_(fan_out), choose_(std::move(choose)) {
     for (std::uint64_t host = 0; host < hosts; ++host) {
-      relays_.emplace(relay_id(host), CastRelay{});
+      relays_.emplace(relay_id(host), CastRelay({.routes = k_few_routes}));
       for (std::uint64_t i = 0; i < procs; ++i) {
         const std::uint64_t id = 1000 + host * procs + i;
         procs_.emplace(id, Proc{.host = host});
@@ -77,6 +80,9 @@ class World {
         move_one();
     }
   }
+
+  // How many messages said no more than what differs.
+  [[nodiscard]] std::size_t again() const noexcept { return again_; }
 
   // Until nothing is on the way any more: everything that was promised has to be there.
   void finish() {
@@ -122,6 +128,7 @@ class World {
   using Ends = std::pair<std::uint64_t, std::uint64_t>;
 
   static constexpr std::uint64_t kOrigin = 1;
+  static constexpr std::size_t k_few_routes = 4;
   static constexpr std::uint64_t relay_id(std::uint64_t host) { return 100 + host; }
 
   [[nodiscard]] bool linked(std::uint64_t a, std::uint64_t b) const {
@@ -134,24 +141,41 @@ class World {
 
   void cast(bool answers) {
     const std::uint64_t number = origin_.next();
-    std::vector<Receiver> receivers;
+    std::vector<CastRoute::Member> members;
     std::uint32_t rank = 0;
     const bool all = choose_(2) == 0;
     for (auto& [id, proc] : procs_) {
-      if (heard_.contains(id) || heard_.contains(relay_id(proc.host)) ||
-          (!all && choose_(2) == 0)) {
-        ++rank;
-        continue;
-      }
-      const auto [previous, after] = proc.out.cast(number);
-      receivers.push_back({.proc = id, .actor = 7, .rank = rank++, .previous = previous,
-                           .after = after});
-      values_[{number, id}] = ++proc.sent;
-      if (answers) proc.calls.push_back(number);
+      const bool gets_it = !heard_.contains(id) && !heard_.contains(relay_id(proc.host)) &&
+                           (all || choose_(2) != 0);
+      if (gets_it) members.push_back({{.proc = id, .actor = 7, .rank = rank}, proc.host});
+      ++rank;
     }
-    if (receivers.empty()) return;
+    if (members.empty()) return;
+    std::optional<CastRoute> of_some;
+    std::optional<CastRoute>& route = all ? of_all_ : of_some;
+    const auto usable = [&](std::uint64_t relay) { return !heard_.contains(relay); };
+    if (!route || !route->holds(origin_, usable)) route.emplace(way_to(std::move(members)));
+    std::vector<CastOrigin::Entrusted> receivers = route->receivers();
+    for (CastOrigin::Entrusted& one : receivers) {
+      Proc& proc = procs_.at(one.to.proc);
+      std::tie(one.to.previous, one.to.after) = proc.out.cast(number);
+      values_[{number, one.to.proc}] = ++proc.sent;
+      if (!answers) continue;
+      proc.calls.push_back(number);
+      waited_[number].insert(one.to.proc);
+    }
+    answers_[number] = answers;
+    for (auto& message : route->begin(origin_, kOrigin, std::move(receivers), answers)) {
+      again_ += message.kind == Kind::kRecast ? 1 : 0;
+      send(kOrigin, message.relay, {message.kind, std::move(message.head)});
+    }
+  }
+
+  [[nodiscard]] CastRoute way_to(std::vector<CastRoute::Member> members) {
     std::vector<std::size_t> wanted;
+    std::vector<std::uint64_t> relays;
     for (std::size_t host = 0; host < relays_.size(); ++host) {
+      relays.push_back(relay_id(host));
       if (!heard_.contains(relay_id(host))) wanted.push_back(host);
     }
     // What the origin has not heard of it does not know.
@@ -159,33 +183,7 @@ class World {
       return (from == k_root || !heard_.contains(relay_id(from))) &&
              !heard_.contains(relay_id(place));
     });
-    std::map<std::size_t, Branch> branches;
-    std::map<std::size_t, std::size_t> first;  // the place below the root, by place
-    for (const Hop& hop : hops) {
-      branches[hop.place].relay = relay_id(hop.place);
-      first[hop.place] = hop.from == k_root ? hop.place : first.at(hop.from);
-    }
-    std::vector<CastOrigin::Entrusted> entrusted;
-    for (const Receiver& receiver : receivers) {
-      const std::size_t host = procs_.at(receiver.proc).host;
-      branches.at(host).receivers.push_back(receiver);
-      entrusted.push_back({receiver, relay_id(first.at(host))});
-    }
-    answers_[number] = answers;
-    const std::uint64_t stable = origin_.stable();
-    if (answers) {
-      for (const Receiver& receiver : receivers) waited_[number].insert(receiver.proc);
-    }
-    origin_.begin(std::move(entrusted), answers);
-    for (auto hop = hops.rbegin(); hop != hops.rend(); ++hop) {
-      Branch branch = std::move(branches.at(hop->place));
-      if (hop->from != k_root) {
-        branches.at(hop->from).branches.push_back(std::move(branch));
-        continue;
-      }
-      send(kOrigin, branch.relay,
-           {Kind::kCast, cast_message({kOrigin, number, stable, answers}, write_branch(branch))});
-    }
+    return {origin_, hops, relays, std::move(members)};
   }
 
   void send_direct() {
@@ -310,7 +308,9 @@ class World {
   const std::size_t fan_out_;
   Choose choose_;
   base::Instant now_{};
-  CastOrigin origin_;
+  CastOrigin origin_{k_few_routes};
+  std::optional<CastRoute> of_all_;
+  std::size_t again_ = 0;
   std::map<std::uint64_t, CastRelay> relays_;
   std::map<std::uint64_t, Proc> procs_;
   std::map<Ends, std::deque<Frame>> channels_;

@@ -43,6 +43,7 @@ enum class Kind : std::uint8_t {
   kGathered = 19,
   kDone = 20,
   kBarrier = 21,
+  kRecast = 22,
 };
 
 struct Call {
