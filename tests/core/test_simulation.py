@@ -53,12 +53,14 @@ def cast(simulator, procs):
     return json.loads(done.stdout)
 
 
-def test_ten_times_as_many_processes_cost_levels_and_not_messages(simulator):
+def test_ten_times_as_many_processes_cost_levels_and_neither_messages_nor_bytes(simulator):
     few, many = cast(simulator, 400), cast(simulator, 4000)
     assert (few["hosts"], few["depth"]) == (50, 2)
     assert (many["hosts"], many["depth"]) == (500, 3)
     assert many["agent_messages_max"] <= 1.5 * few["agent_messages_max"]
     assert many["client_messages"] <= 1.5 * few["client_messages"]
+    assert many["agent_bytes_max"] <= 1.5 * few["agent_bytes_max"]
+    assert many["client_bytes"] <= 1.5 * few["client_bytes"]
 
 
 @pytest.mark.parametrize(
