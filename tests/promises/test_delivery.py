@@ -68,28 +68,28 @@ class Sender(Actor):
 
 @pytest.mark.slow
 @pytest.mark.promise("R01")
-def test_six_hundred_thousand_messages_of_one_sender_to_one_receiver(cluster):
+def test_a_million_messages_of_one_sender_to_one_receiver(cluster):
     receiver = cluster(1).spawn("receiver", Receiver)
-    total = send_all(receiver, 0, 600_000)
-    assert receiver.seen.call_one().get(T) == ({0: 600_000}, {0: total}, [])
+    total = send_all(receiver, 0, 1_000_000)
+    assert receiver.seen.call_one().get(T) == ({0: 1_000_000}, {0: total}, [])
 
 
 @pytest.mark.slow
 @pytest.mark.promise("R01")
-def test_two_hundred_thousand_messages_of_eight_senders_to_one_receiver(cluster):
+def test_a_million_messages_of_eight_senders_to_one_receiver(cluster):
     receiver = cluster(1).spawn("receiver", Receiver)
     senders = cluster(8).spawn("senders", Sender)
-    totals = dict(senders.send.call(receiver, 25_000).get(T).values())
-    assert receiver.seen.call_one().get(T) == (dict.fromkeys(range(8), 25_000), totals, [])
+    totals = dict(senders.send.call(receiver, 125_000).get(T).values())
+    assert receiver.seen.call_one().get(T) == (dict.fromkeys(range(8), 125_000), totals, [])
 
 
 @pytest.mark.slow
 @pytest.mark.promise("R01")
-def test_two_hundred_thousand_messages_of_one_sender_to_eight_receivers(cluster):
+def test_a_million_messages_of_one_sender_to_eight_receivers(cluster):
     receivers = cluster(8).spawn("receivers", Receiver)
-    total = send_all(receivers, 0, 25_000)
+    total = send_all(receivers, 0, 125_000)
     for seen in receivers.seen.call().get(T).values():
-        assert seen == ({0: 25_000}, {0: total}, [])
+        assert seen == ({0: 125_000}, {0: total}, [])
 
 
 class Counter(Actor):
