@@ -8,9 +8,9 @@
 
 Prints a table of figures against their goals: a round trip of bare loopback TCP, of a call to an
 actor of another host in the clear and through TLS, all on one core; a call to a mesh of 32
-processes on four hosts, and on one; from kill -9 of a process of another host to its failure; from
-a cut and from a SIGSTOP of a host to the failure, at two heartbeats; from a kill to the answers of
-the full mesh, by a process and by a host that stand by.
+processes on four hosts, and on one; a call beside connections that say nothing; from kill -9 of a
+process of another host to its failure; from a cut and from a SIGSTOP of a host to the failure, at
+two heartbeats; from a kill to the answers of the full mesh, by a process and a host that stand by.
 Writes hosts.json to .cache/bench. Needs root, `ip` and `nft`; without them it says so and ends with
 status 5.
 """
@@ -33,7 +33,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT))
 
-from harness import environments  # noqa: E402 - beside this file
+import strangers  # noqa: E402 - beside this file
+from harness import environments  # noqa: E402 - as above
 from harness.catalogue import Entry  # noqa: E402 - as above
 
 from ci.rigs.namespaces import Host, Network, missing  # noqa: E402 - found by the lines above
@@ -196,12 +197,15 @@ class Bench:
         self._python = ours.python
         self._variables = {**ours.variables, **variables}
 
-    def start(self, host: Host, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, host: Host, *arguments: str, stdin: int | None = None) -> subprocess.Popen[str]:
         """A Python program on a host."""
         pipe = subprocess.PIPE
-        return host.start([self._python, *arguments], env=self._variables, stdout=pipe)
+        command = [self._python, *arguments]
+        return host.start(command, env=self._variables, stdin=stdin, stdout=pipe)
 
-    def attach(self, code: str, *arguments: str, last: str = "") -> subprocess.Popen[str]:
+    def attach(
+        self, code: str, *arguments: str, last: str = "", stdin: int | None = None
+    ) -> subprocess.Popen[str]:
         """Serve on all hosts but the first, and run a program there that attaches to them.
 
         It gets the arguments, the addresses, and the last argument where there is one.
@@ -214,7 +218,8 @@ class Bench:
             served.stdout.readline()
             addresses.append(address)
         more = [last] if last else []
-        return self.start(self.network.hosts[0], "-c", code, *arguments, *addresses, *more)
+        given = ["-c", code, *arguments, *addresses, *more]
+        return self.start(self.network.hosts[0], *given, stdin=stdin)
 
 
 def _numbers(program: subprocess.Popen[str]) -> list[float]:
@@ -283,6 +288,8 @@ def measured(ours: Ours, rounds: int) -> dict[str, list[float]]:
     found |= mesh(ours)
     with Network(2) as network:
         found["death_ms"] = _numbers(Bench(network, ours).attach(_TIME_DEATHS, str(_DEATHS)))
+    with Network(2) as network:
+        found["strangers_x"] = strangers.slowed(Bench(network, ours), _PREAMBLE, rounds)
     for how in ("cut", "stop"):
         for beat in ("500ms", "100ms"):
             times = [silence(ours, how, beat) for _ in range(rounds)]
@@ -306,6 +313,13 @@ def rows(found: dict[str, list[float]]) -> list[Row]:
         ("call in the clear, to bare loopback TCP", "x", "median", 5, clear),
         ("call through TLS, to one in the clear", "x", "median", 2, tls),
         ("call to 32 processes of four hosts, to that of one host", "x", "median", 2, many),
+        (
+            "call beside 10,000 half-open connections, to one without",
+            "x",
+            "median",
+            1.25,
+            found["strangers_x"],
+        ),
         ("kill -9 of a process to its failure", "ms", "median", 20, found["death_ms"]),
         (
             "cut link to the failure, default heartbeat",

@@ -9,43 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from ci import project
 from monarch._link import handshake, route
 from tests.monarch.hosts.rig import PORT
 from tests.monarch.hosts.test_hosts import PORTS
 from tests.watching import resident
 
-# Ten thousand connections that are begun and go no further; those that are closed are made again,
-# 200 a second, and those that stay send a byte a second.
-_CROWD = """
-import resource, select, socket, sys, time
-resource.setrlimit(resource.RLIMIT_NOFILE, (12_000, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-to = sys.argv[1], int(sys.argv[2])
-socks, poller, closed = {}, select.epoll(), 0
-def another():
-    sock = socket.socket()
-    sock.setblocking(False)
-    sock.connect_ex(to)
-    socks[sock.fileno()] = sock
-    poller.register(sock, select.EPOLLIN)
-while len(socks) < 10_000:
-    another()
-print("here", flush=True)
-told = due = time.monotonic()
-while True:
-    time.sleep(0.1)
-    for number, _ in poller.poll(0, 20):
-        socks.pop(number).close()
-        another()
-        closed += 1
-    if time.monotonic() > due:
-        due += 1
-        for sock in socks.values():
-            try: sock.send(b"M")
-            except OSError: pass
-    if closed > 500 and told:
-        told = print("again", flush=True)
-"""
-
+_CROWD = str(project.ROOT / "ci/rigs/crowd.py")
 _TRAFFIC = """
 who = attached(sys.argv[1]).spawn_procs().spawn("who", Who)
 call = who.pid.call_one
@@ -79,7 +49,7 @@ def test_ten_thousand_half_open_connections_keep_nobody_out_and_slow_nobody_down
         if line == "ready\n":
             break
     before = resident(served.pid)
-    crowd = rig.start(elsewhere, ["-c", _CROWD, host.address, str(PORT)], stderr=None)
+    crowd = rig.start(elsewhere, [_CROWD, host.address, str(PORT)], stderr=None)
     assert crowd.stdout.readline() == "here\n"
     assert crowd.stdout.readline() == "again\n", "nobody is cut: the test shows nothing"
     began, spent = time.monotonic(), _processor_seconds(served.pid)
