@@ -157,12 +157,21 @@ class Cluster:
         self._until_idle(seconds)
 
     def crash(self, node: str) -> None:
-        """End a node as a loss of power would: its daemon and all that runs on it."""
-        victims = [pid for pid, environment in environments() if environment.get(_NODE) == node]
-        for pid in victims:  # first, so that no child is started while they are looked for
-            keeper.kill(pid, signal.SIGSTOP)
-        for pid in {pid for victim in victims for pid in [victim, *keeper.descendants(victim)]}:
+        """End a node as a loss of power would: its daemon and all that runs on it, at once.
+
+        None of them is to see the end of another: an srun that did would end its step elsewhere.
+        """
+        stopped: set[int] = set()
+        while more := self._running(node) - stopped:
+            for pid in more:
+                keeper.kill(pid, signal.SIGSTOP)
+            stopped |= more
+        for pid in stopped:
             keeper.kill(pid, signal.SIGKILL)
+
+    def _running(self, node: str) -> set[int]:
+        daemons = self._daemon(node)
+        return {pid for one in daemons for pid in [one, *keeper.descendants(one)]}
 
     def start(self, node: str) -> None:
         """Start the daemon of a node that is not there."""
