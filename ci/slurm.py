@@ -159,14 +159,19 @@ class Cluster:
     def crash(self, node: str) -> None:
         """End a node as a loss of power would: its daemon and all that runs on it, at once.
 
-        None of them is to see the end of another: an srun that did would end its step elsewhere.
+        None of them is to act on the end of another. An srun cannot be stopped for that: it is
+        continued when its parent ends, with SIGHUP. Its child, which ends the step when srun is
+        gone, goes before it.
         """
-        stopped: set[int] = set()
-        while more := self._running(node) - stopped:
-            for pid in more:
+        found: set[int] = set()
+        sruns: list[int] = []
+        while more := self._running(node) - found:
+            found |= more
+            sruns += [pid for pid in more if _name(pid) == "srun"]
+            for pid in more.difference(sruns):
                 keeper.kill(pid, signal.SIGSTOP)
-            stopped |= more
-        for pid in stopped:
+        sruns.sort(key=lambda pid: len(keeper.descendants(pid)))
+        for pid in [*sruns, *found.difference(sruns)]:
             keeper.kill(pid, signal.SIGKILL)
 
     def _running(self, node: str) -> set[int]:
@@ -254,6 +259,14 @@ class Cluster:
         if self._keeper is not None:
             self._keeper.communicate()
             self._keeper = None
+
+
+def _name(pid: int) -> str:
+    """What the kernel calls a process; nothing where it is gone."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return ""
 
 
 def environments() -> list[tuple[int, dict[str, str]]]:
