@@ -63,17 +63,15 @@ def one(peer: Peer, result: Result, scale: Scale) -> None:
 
 
 def _payloads(result: Result, peer: Peer, group: Any, scale: Scale) -> None:
-    try:
-        import numpy  # noqa: ICN001, PLC0415 - its memory is not the peer's
-    except ImportError:
-        numpy = None
+    import numpy as np  # noqa: PLC0415 - its memory is not the peer's
+
     for label, size in _PAYLOADS:
         for kind in ("bytes", "array"):
-            if not scale[label] or (kind == "array" and numpy is None):
+            if not scale[label]:
                 continue
             payload: Any = os.urandom(1024) * (size // 1024)
             if kind == "array":
-                payload = numpy.frombuffer(bytearray(payload), dtype="uint8")
+                payload = np.frombuffer(bytearray(payload), dtype="uint8")
             try:
                 peer.echoes(group, 0, payload, 5 if size < 2 << 20 else 2)
                 taken = peer.echoes(group, 0, payload, scale[label])

@@ -6,6 +6,7 @@ import array
 import pickle
 import threading
 
+import numpy as np
 import pytest
 
 from monarch._actor.actor import Actor
@@ -223,8 +224,7 @@ def test_payloads_of_all_sizes_come_back_equal_and_of_their_type(procs, size, ki
 
 
 def test_arrays_come_out_of_band_and_can_be_written(procs):
-    numpy = pytest.importorskip("numpy")
-    value = numpy.arange(200_000, dtype=numpy.int32).reshape(1000, 200)
+    value = np.arange(200_000, dtype=np.int32).reshape(1000, 200)
     for sent in (value, value.T, value[::2, ::3]):
         back = spawn(Echo, procs=procs).echo.call_one({"a": sent, "b": [sent]}).get(timeout=20)
         assert (back["a"] == sent).all()

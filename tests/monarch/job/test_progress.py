@@ -55,7 +55,6 @@ def test_on_a_terminal_without_rich_a_line_changes_in_place(clock, monkeypatch):
 
 
 def test_on_a_terminal_with_rich_there_is_a_spinner(clock):
-    pytest.importorskip("rich", reason="pip install rich")
     text = wait(clock, Terminal(), 3.0, "1 of 4 [hosts] ready")
     assert "1 of 4 [hosts] ready" in text  # what looks like rich's markup is text
     assert text.endswith("waited 3 s for 1 of 4 [hosts] ready\n")
