@@ -1,18 +1,21 @@
 """SkyPilot itself with hosts to give, for tests: its server here, its cloud a SLURM cluster by SSH.
 
-All of it is real (SkyPilot's client, server and provisioner, OpenSSH, SLURM's daemons) and on this
-machine, in a folder of its own: the users' home, on both sides, is below that. One thing is not as
-on a cloud: SkyPilot's nodes fetch `uv` from its authors' server and Python by it. Here they get the
-`uv` and the Python of this environment, as tests use package registries alone. SkyPilot tells the
-nodes of a cluster apart by what their own names resolve to, so that each has a name of its own.
+All of it is real (SkyPilot's client, server and provisioner, OpenSSH, SLURM's daemons) and on
+this machine, in a folder of its own: the users' home, on both sides, is below that. SkyPilot
+alone looks up the home of who logs in, and what it leaves there is taken away at the end. One
+thing is not as on a cloud: SkyPilot's nodes fetch `uv` from its authors' server and Python by it.
+Here they get the `uv` and the Python of this environment, as tests use package registries alone.
+SkyPilot tells the nodes of a cluster apart by what their own names resolve to, so that each has a
+name of its own.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pwd
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 import sysconfig
@@ -21,7 +24,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ci import slurm, sshd
-from ci.rigs import keeper
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -32,6 +34,8 @@ _START_SECONDS = 300
 _END_SECONDS = 20.0
 _SOCKETS = Path("/tmp")  # noqa: S108 - SkyPilot's choice: sky_ssh_*, whatever the home is
 _OF_UV = ("UV_CACHE_DIR", "UV_INDEX_URL", "SSL_CERT_FILE")  # how it reaches packages here
+
+_SOURCED = b"\nsource ~/.sky_ssh_rc\n"  # how its file is added to .bashrc
 
 _NAMED = 'hostname "$0" && exec "$@"'
 
@@ -87,6 +91,8 @@ class Sky:
         self.cluster = _Named(folder / "slurm", nodes)
         self._sshd = sshd.Server(folder / "sshd", self._of_logins())
         self._others = set(_SOCKETS.glob("sky_ssh_*"))
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        self._home = {home / name: _content(home / name) for name in (".bashrc", ".sky_ssh_rc")}
 
     @property
     def environment(self) -> dict[str, str]:
@@ -137,23 +143,41 @@ class Sky:
         try:
             self.run("api", "stop")
         finally:
-            self._end_connections()
-            self._sshd.__exit__(kind, error, trace)
-            self.cluster.__exit__(kind, error, trace)
+            with contextlib.ExitStack() as ends:
+                ends.callback(self._tidy)
+                ends.push(self.cluster)
+                ends.push(self._sshd)
+                self._end_connections()
 
     def _end_connections(self) -> None:
-        """End the connections by ssh that SkyPilot keeps for later, with their sockets."""
-        home = self.environment["HOME"]
+        """End the connections by ssh that SkyPilot keeps for later, with their sockets.
+
+        Raises:
+            TimeoutError: one of them goes on.
+
+        """
+        folders = set(_SOCKETS.glob("sky_ssh_*")) - self._others
+        asked = []
+        for path in (path for folder in folders for path in folder.rglob("*") if path.is_socket()):
+            command = ["ssh", "-O", "exit", "-o", f"ControlPath={path}", CLOUD]
+            if subprocess.run(command, capture_output=True, check=False).returncode == 0:
+                asked.append(path)  # of others the process has ended by itself
         end = time.monotonic() + _END_SECONDS
-        while time.monotonic() < end:
-            left = [pid for pid, variables in slurm.environments() if variables.get("HOME") == home]
-            if not left:
-                break
-            for pid in left:
-                keeper.kill(pid, signal.SIGTERM)
+        while left := [path for path in asked if path.exists()]:
+            if time.monotonic() > end:
+                raise TimeoutError(f"connections by ssh do not end: {', '.join(map(str, left))}")
             time.sleep(0.1)
-        for path in set(_SOCKETS.glob("sky_ssh_*")) - self._others:
-            shutil.rmtree(path, ignore_errors=True)
+        for folder in folders:
+            shutil.rmtree(folder)
+
+    def _tidy(self) -> None:
+        """Take away what SkyPilot wrote into the home of who logs in."""
+        for path, before in self._home.items():
+            now = _content(path)
+            if before is None:
+                path.unlink(missing_ok=True)
+            elif now == before + _SOURCED:
+                path.write_bytes(before)
 
     def _of_logins(self) -> dict[str, str]:
         """The variables of who logs in to the cluster."""
@@ -177,3 +201,7 @@ class Sky:
         for name in (".bash_profile", ".bashrc"):
             text = f'export PATH="{self.folder}/bin:$PATH:/usr/sbin"\n'
             (self.folder / "there" / name).write_text(text, encoding="utf-8")
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.exists() else None
