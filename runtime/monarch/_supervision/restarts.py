@@ -72,10 +72,16 @@ class Restarts:
 
     @staticmethod
     def covers(placement: Placement, rank: int) -> bool:
-        """Whether a mesh of processes that this one started has a policy that can help a rank."""
+        """Whether a mesh of processes that this one started has a policy for a rank that is lost.
+
+        A host that is gone leaves nothing to start the rank on, unless there is another host; but
+        of a temporary one nothing is to be started.
+        """
         request = placement.request
         if request is None or request.restart is None:
             return False
+        if request.restart.kind == "temporary":
+            return True
         return request.another is not None or not hosts.is_lost(request.host(rank).proc)
 
     def proc_lost(self, placement: Placement, rank: int, proc: int, failure: MeshFailure) -> bool:

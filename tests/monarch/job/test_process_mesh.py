@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 import monarch.actor
+from ci.rigs import keeper
+from ci.slurm import environments
 from monarch.actor import Actor, ActorCrashError, SupervisionError, endpoint
 from monarch.errors import JobError
 from monarch.job import ProcessJob
@@ -82,6 +84,21 @@ def crash(workers, node):
     with pytest.raises(ActorCrashError) as raised:
         asked.get(T)
     return raised.value
+
+
+def test_a_spare_host_that_dies_while_it_stands_by_is_no_failure(local, failures):
+    mesh = local(hosts=1, spares=1)
+    workers = mesh.spawn("w", Worker)
+    workers.where.call().get(T)
+    (spare,) = mesh._procs.request.spares
+    spare.ready().get(T)
+    ours = set(keeper.descendants(os.getpid()))
+    there = [pid for pid, known in environments() if known.get("MONARCH_NODE_ID") == mesh.spares[0]]
+    os.kill(min(ours.intersection(there)), signal.SIGKILL)  # the agent, which started the others
+    until(lambda: spare._placement.lost)
+    workers.die.broadcast()
+    until(lambda: failures)
+    assert [one.mesh_name for one in failures] == ["w"]
 
 
 @pytest.mark.promise("S09")
