@@ -70,7 +70,9 @@ def convert(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
             if target != include.path:
                 text = f"<{target}>" if include.angled else f'"{target}"'
                 new = text.encode("utf-8", "surrogateescape")
-                yield Edit(include.start, include.end, new, header="" if include.test else target)
+                header, piece = ("", None) if include.test else (target, entry.piece)
+                compat = (piece,) if piece else ()
+                yield Edit(include.start, include.end, new, compat, header)
 
 
 def _target(unit: Unit, include: Include, target: str) -> str:

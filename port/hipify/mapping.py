@@ -65,7 +65,8 @@ class Entry:
 class IncludeEntry:
     """What becomes of one header of CUDA's; `target` None: there is no counterpart.
 
-    `instead`: what to include where stand-ins take the place of the header's names.
+    `instead`: what to include where stand-ins take the place of the header's names. `piece`: what
+    of the compat header brings what the target lacks.
     """
 
     path: str
@@ -74,6 +75,7 @@ class IncludeEntry:
     since: str | None = None
     note: str = ""
     instead: str | None = None
+    piece: str | None = None
 
 
 class Mapping:
@@ -303,9 +305,10 @@ class Mapping:
     def _include_by(self, path: str, rule: Any) -> IncludeEntry:
         target, note = _target_of(rule)
         if target is None or target in self.hip.headers:
-            instead = rule.get("instead") if target is None else None
+            more = {} if isinstance(rule, str) else rule
+            instead = more.get("instead") if target is None else None
             how = "exception" if target else "none"
-            return IncludeEntry(path, target, how, note=note, instead=instead)
+            return IncludeEntry(path, target, how, None, note, instead, more.get("piece"))
         since = _first(lambda release: target in tables.load_hip(release).headers, self.release)
         return IncludeEntry(path, None, "none", since, note)
 
