@@ -1,7 +1,7 @@
 #include "kernel_launch.cuh"
 
 namespace monarch::native::launch {
-namespace {
+inline namespace strided_kernels {
 
 struct alignas(16) Unit16 {
   std::uint64_t low;
@@ -36,7 +36,7 @@ void start_unpack(void* destination, const void* source, const StridedPlan& plan
       static_cast<unsigned char*>(destination), static_cast<const Unit*>(source), plan);
 }
 
-}  // namespace
+}  // namespace strided_kernels
 
 int pack(void* destination, const void* source, const StridedPlan& plan, void* stream) {
   const auto queue = static_cast<cudaStream_t>(stream);

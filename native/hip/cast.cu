@@ -2,7 +2,7 @@
 #include "monarch/native/convert.hpp"
 
 namespace monarch::native::launch {
-namespace {
+inline namespace cast_kernels {
 
 template <DType Source, DType Destination>
 __global__ void cast_kernel(typename Element<Destination>::Storage* destination,
@@ -38,7 +38,7 @@ void start_cast_from(DType destination_dtype, void* destination, const void* sou
   }
 }
 
-}  // namespace
+}  // namespace cast_kernels
 
 int cast(void* destination, DType destination_dtype, const void* source, DType source_dtype,
          std::uint64_t count, void* stream) {

@@ -2,7 +2,7 @@
 #include "monarch/native/checksum.hpp"
 
 namespace monarch::native::launch {
-namespace {
+inline namespace checksum_kernels {
 
 __global__ void checksum_kernel(unsigned long long* result, const unsigned char* data,
                                 std::uint64_t bytes) {
@@ -29,7 +29,7 @@ __global__ void checksum_kernel(unsigned long long* result, const unsigned char*
   }
 }
 
-}  // namespace
+}  // namespace checksum_kernels
 
 int checksum(void* result, const void* data, std::size_t bytes, void* stream) {
   const std::uint64_t words = (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);

@@ -9,7 +9,8 @@
 // What all kernels share. None of them knows the width of a warp: threads cooperate through shared
 // memory only. Kernels are launched through the runtime library, with which the compiler registers
 // them; it works in the current context, which is the primary one that ContextScope entered, and
-// its streams are the driver's.
+// its streams are the driver's. They are in a named namespace: into the names of an unnamed one
+// nvcc writes a hash of the file's path, and a wheel built in another folder would have other bytes.
 namespace monarch::native {
 
 constexpr unsigned k_threads = 256;

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -14,8 +13,6 @@ import pytest
 from ci import built
 
 ROOT = Path(__file__).resolve().parents[2]
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "CMakeLists.txt", ".gitignore")
-FOLDERS = ("cmake", "port", "runtime", "native")
 
 
 @dataclass(frozen=True)
@@ -48,27 +45,8 @@ def command(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def build(place: Path, platform: str) -> Built:
-    """Build a wheel of this checkout's sources from a copy of them in `place`."""
-    tree = place / "tree"
-    tree.mkdir(parents=True)
-    for name in SOURCES:
-        shutil.copy2(ROOT / name, tree / name)
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-    command(tree, "wheel", "--platform", platform)
-    (wheel,) = tree.glob("dist/*.whl")
-    return Built(wheel, tree, "")
-
-
 @pytest.fixture(scope="session")
 def rocm():
     """The ROCm wheel, against the machine's own ROCm or Debian's packages."""
     wheel = built.wheel("rocm")
     return Built(wheel, ROOT, command(ROOT, "runtime-path", "--platform", "rocm").strip())
-
-
-@pytest.fixture(scope="session")
-def rocm_elsewhere(tmp_path_factory):
-    """The same sources once more, from a folder with another name."""
-    return build(tmp_path_factory.mktemp("a-folder-with-a-longer-name"), "rocm")
