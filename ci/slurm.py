@@ -36,6 +36,8 @@ _NODE = "CI_SLURM_NODE"  # variable of a node's daemons
 _START_SECONDS = 60.0
 _CGROUPS_CAN_BE_OFF = Version("23.11")  # and must be where a container mounts none
 
+# All nodes are pinged at once, and again when all have answered or MessageTimeout is over: nodes
+# that are well would be down with one that is not, where SlurmdTimeout is not well above that.
 _CONF = """\
 ClusterName=ci
 SlurmctldHost={host}(127.0.0.1)
@@ -59,7 +61,8 @@ SelectTypeParameters=CR_Core
 SchedulerParameters=bf_interval=1,sched_interval=1,batch_sched_delay=0,sched_min_interval=0
 SlurmdParameters=config_overrides
 ReturnToService=2
-SlurmdTimeout=5
+MessageTimeout=5
+SlurmdTimeout=12
 KillWait=2
 MinJobAge=30
 JobRequeue=1
