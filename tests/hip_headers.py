@@ -41,6 +41,19 @@ def hip_clang() -> str | None:
     return None
 
 
+def clang_says(
+    path: Path, release: str, side: str, standard: str
+) -> subprocess.CompletedProcess[str]:
+    """What clang says of a kernel file for one side of a gfx90a; skips where it cannot."""
+    clang, headers = hip_clang(), include_folder(release)
+    if clang is None or isinstance(headers, str):
+        pytest.skip(f"no clang for HIP, or no headers: {headers}")
+    command = [clang, "-x", "hip", f"--cuda-{side}-only", "--offload-arch=gfx90a", "-nogpulib"]
+    command += [f"-std={standard}", "-fsyntax-only", "-D__HIP_PLATFORM_AMD__"]
+    command += ["-isystem", str(headers), f"--rocm-path={headers.parent}", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
 def errors_of(text: str, release: str, language: str, *options: str) -> str:
     """What g++ says against `text` with the headers of a release; skips without them."""
     folder = include_folder(release)

@@ -31,8 +31,8 @@ class Context:
     """Files of the tree that include the whole HIP runtime header, themselves or through others."""
     fragments: Map[str, frozenset[str]] = field(default_factory=dict)
     """By file, the CUDA names in the fragments (`.inc`, `.def`, …) that it includes."""
-    namespaces: frozenset[str] = frozenset()
-    """The vendor's namespaces whose headers the tree includes: `cub`."""
+    namespaces: Map[str, str] = field(default_factory=dict)
+    """The vendor's namespaces whose headers the tree includes (`cub`), and what they become."""
     pasted: Pasted = field(default_factory=Pasted)
 
     @property

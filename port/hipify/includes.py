@@ -131,7 +131,7 @@ def own_file(path: str, included: str, context: Context, *, angled: bool) -> str
 def with_graph(context: Context, facts: Mapping[str, Facts]) -> Context:
     """`context` with what follows from which file of the tree includes which."""
     having: set[str] = set()
-    namespaces: set[str] = set()
+    namespaces: dict[str, str] = {}
     includers: dict[str, list[str]] = {}
     for path, each in facts.items():
         for included, angled in each.includes:
@@ -141,9 +141,9 @@ def with_graph(context: Context, facts: Mapping[str, Facts]) -> Context:
                 continue
             entry = context.mapping.include(included)
             target = entry.target if entry else included
-            top = included.partition("/")[0]
-            if entry is not None and context.mapping.namespace(top) is not None:
-                namespaces.add(top)
+            space = context.mapping.namespace(included.partition("/")[0]) if entry else None
+            if space is not None and space.target:
+                namespaces[space.name] = space.target
             if target == RUNTIME or (target == RUNTIME_API and path.endswith(KERNEL_SUFFIXES)):
                 having.add(path)
     fragments: dict[str, frozenset[str]] = {}
@@ -156,7 +156,7 @@ def with_graph(context: Context, facts: Mapping[str, Facts]) -> Context:
         context,
         runtime_files=frozenset(_upward(having, includers)),
         fragments=fragments,
-        namespaces=frozenset(namespaces),
+        namespaces=namespaces,
         pasted=pasted.resolve(facts, context.mapping),
     )
 

@@ -308,7 +308,8 @@ class Mapping:
             more = {} if isinstance(rule, str) else rule
             instead = more.get("instead") if target is None else None
             how = "exception" if target else "none"
-            return IncludeEntry(path, target, how, None, note, instead, more.get("piece"))
+            piece = more.get("piece")
+            return IncludeEntry(path, target, how, note=note, instead=instead, piece=piece)
         since = _first(lambda release: target in tables.load_hip(release).headers, self.release)
         return IncludeEntry(path, None, "none", since, note)
 

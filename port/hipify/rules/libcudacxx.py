@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from port.hipify.lexer import IDENT
-from port.hipify.rules.tokens import word
+from port.hipify.rules.tokens import is_inner, word
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,9 +76,6 @@ _KNOWN = frozenset(_HINTS) | frozenset(
 )
 
 
-_KEYWORDS = frozenset(
-    (b"return", b"const", b"constexpr", b"static", b"typename", b"case", b"inline", b"new")
-)
 _ONLY_WITH_HEADER = frozenset(
     ("stream", "event", "device", "devices", "launch", "warp", "execution", "experimental")
 )
@@ -95,7 +92,7 @@ def rule(unit: Unit, _context: Context) -> Iterator[Finding | Edit]:
             if _is_thrust(unit, index):
                 yield unit.edit(index, index + 1, b"hip")
                 continue
-            if _is_inner(unit, index):
+            if is_inner(unit, index):
                 continue
             name = _named(unit, index)
             if name is None or (space == b"cuda" and name and name not in known):
@@ -133,14 +130,3 @@ def _is_thrust(unit: Unit, index: int) -> bool:
         return False
     lead = index - 2 if unit.text(index - 2) != b"system" else index - 4
     return unit.text(index - 1) == unit.text(lead + 1) == b"::" and unit.text(lead) == b"thrust"
-
-
-def _is_inner(unit: Unit, index: int) -> bool:
-    """Whether the name is qualified (`at::cuda::…`): another project's namespace then.
-
-    A leading `::` keeps it global.
-    """
-    before = unit.text(index - 1)
-    if before != b"::":
-        return before in (b".", b"->")
-    return unit.kind(index - 2) == IDENT and unit.text(index - 2) not in _KEYWORDS

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import posixpath
 from typing import TYPE_CHECKING
 
-from port.hipify.lexer import IDENT
+from port.hipify.rules.tokens import is_inner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -16,28 +17,25 @@ if TYPE_CHECKING:
 
 RULES: dict[str, str] = {}
 
-_NOT_A_SPACE = frozenset((b"return", b"const", b"constexpr", b"static", b"typename", b"case"))
-
 
 def rule(unit: Unit, context: Context) -> Iterator[Finding | Edit]:
     """Rename the namespaces whose headers the tree includes; a copy of those is left alone."""
-    for name in sorted(context.namespaces):
-        entry = context.mapping.namespace(name)
-        if entry is None or entry.target is None or f"/{name}/" in f"/{unit.path}":
+    for name, target in sorted(context.namespaces.items()):
+        copy = context.project.by_tail(f"{name}/{name}.cuh")
+        if copy is not None and unit.path.startswith(f"{posixpath.dirname(copy)}/"):
             continue
         for index in unit.find(name.encode()):
             if _is_meant(unit, index):
-                yield unit.edit(index, index + 1, entry.target.encode())
+                yield unit.edit(index, index + 1, target.encode())
 
 
 def _is_meant(unit: Unit, index: int) -> bool:
+    if is_inner(unit, index):
+        return False
     after = unit.text(index + 1)
     first = index - 1 if unit.text(index - 1) == b"::" else index  # `::cub` is the global one
     before = unit.text(first - 1)
     if before == b"namespace":
         return after != b"="  # the project's own name for another one
-    if first != index and unit.kind(first - 1) == IDENT and before not in _NOT_A_SPACE:
-        return False  # one of that name inside of another one
-    if after == b"::":
-        return before not in (b".", b"->")
-    return after == b";" and before == b"=" and unit.text(first - 3) == b"namespace"
+    alias = before == b"=" and unit.text(first - 3) == b"namespace"
+    return after == b"::" or (alias and after == b";")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
 
 from port.hipify import convert
-from tests.hip_headers import hip_clang, include_folder
+from tests.hip_headers import clang_says
 from tests.port.hipify.one_file import convert as converted
 from tests.port.hipify.one_file import output
 
@@ -85,20 +84,9 @@ __global__ void all(float *p, double *q, __half *h) {
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["host", "device"])
 def test_clang_takes_the_function_of_the_project(tmp_path: Path, side: str) -> None:
-    clang = hip_clang()
-    headers = include_folder("6.4")
-    if clang is None or isinstance(headers, str):
-        pytest.skip(f"no clang for HIP, or no headers: {headers}")
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "a.cu").write_text(PROGRAM)
     convert(tmp_path / "src", tmp_path / "out")
-    command = [clang, "-x", "hip", f"--cuda-{side}-only", "--offload-arch=gfx90a", "-nogpulib"]
-    command += ["-std=c++17", "-fsyntax-only", "-D__HIP_PLATFORM_AMD__", "-isystem", str(headers)]
-    done = subprocess.run(
-        [*command, f"--rocm-path={headers.parent}", str(tmp_path / "out" / "a.cu")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = clang_says(tmp_path / "out" / "a.cu", "6.4", side, "c++17")
     assert "error" not in done.stderr, done.stderr
     assert done.returncode == 0

@@ -48,6 +48,20 @@ def test_a_header_that_another_file_brings_counts(tmp_path: Path) -> None:
     assert made.endswith("using R = hipcub::BlockReduce<int, 8>;\n")
 
 
+def test_a_copy_of_the_headers_stays_and_a_folder_of_that_name_does_not(tmp_path: Path) -> None:
+    source = tmp_path / "src"
+    for folder in ("cub", "third/cub/cub/block"):
+        (source / folder).mkdir(parents=True)
+    (source / "cub" / "sort.cu").write_text("#include <cub/cub.cuh>\nint x = cub::y;\n")
+    copy = "third/cub/cub/cub.cuh", "third/cub/cub/block/own.cuh"
+    for name in copy:
+        (source / name).write_text("namespace cub { inline int y; }\n")
+    convert(source, tmp_path / "out")
+    assert "int x = hipcub::y;" in (tmp_path / "out" / "cub" / "sort.cu").read_text()
+    for name in copy:
+        assert (tmp_path / "out" / name).read_bytes() == (source / name).read_bytes()
+
+
 def test_a_namespace_of_the_projects_own_stays(tmp_path: Path) -> None:
     source = tmp_path / "src"
     (source / "cub").mkdir(parents=True)
