@@ -180,14 +180,15 @@ class Cluster:
     def _running(self, node: str) -> set[int]:
         """The daemon of a node, its steps and all that they started.
 
-        The daemon of a step is that of the node's child, or, in newer SLURM, nobody's and without
+        The daemon of a step is a child of the node's, or, in newer SLURM, nobody's and without
         variables; what it started has some that tell.
         """
         tops = set(self._daemon(node))
         where = {"SLURMD_NODENAME": node, "SLURM_CONF": str(self.folder / "slurm.conf")}
         for pid, environment in environments():
-            if where.items() <= environment.items() and _name(_parent(pid)) == "slurmstepd":
-                tops.add(_parent(pid))
+            above = keeper.parent(pid)
+            if where.items() <= environment.items() and _name(above) == "slurmstepd":
+                tops.add(above)
         return {pid for one in tops for pid in [one, *keeper.descendants(one)]}
 
     def start(self, node: str) -> None:
@@ -279,15 +280,6 @@ def _name(pid: int) -> str:
         return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""
-
-
-def _parent(pid: int) -> int:
-    """The parent of a process; 0 where it is gone."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return 0
-    return int(stat.rpartition(")")[2].split()[1])
 
 
 def environments() -> list[tuple[int, dict[str, str]]]:

@@ -92,9 +92,9 @@ def test_a_spare_host_that_dies_while_it_stands_by_is_no_failure(local, failures
     workers.where.call().get(T)
     (spare,) = mesh._procs.request.spares
     spare.ready().get(T)
-    ours = set(keeper.descendants(os.getpid()))
     there = [pid for pid, known in environments() if known.get("MONARCH_NODE_ID") == mesh.spares[0]]
-    os.kill(min(ours.intersection(there)), signal.SIGKILL)  # the agent, which started the others
+    (agent,) = (pid for pid in there if keeper.parent(pid) == os.getpid())
+    os.kill(agent, signal.SIGKILL)
     until(lambda: spare._placement.lost)
     workers.die.broadcast()
     until(lambda: failures)
