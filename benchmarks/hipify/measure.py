@@ -23,6 +23,7 @@ _CUDA = re.compile(
     r"|cu(?:blas|rand|sparse|fft|solver|dnn|file|pti)\w*|PFN_cu\w*|nv_bfloat\w*"
 )
 _HIP = re.compile(rb"\b(?:hip|HIP_|hiprtc|HIPRTC_|hipblas|HIPBLAS_|roctx|rocblas_)[A-Za-z]\w*")
+_NAMESPACES = (b"hipcub",)  # of HIP's headers; the tables hold no namespaces
 
 
 @cache
@@ -40,9 +41,6 @@ def names_in(top: Path, files: Iterable[str] | None = None) -> int:
         if path.is_file() and path.suffix in SUFFIXES
         for _ in cuda_names(path.read_bytes(), declared())
     )
-
-
-_NAMESPACES = (b"hipcub",)  # of HIP's headers; the tables have what is declared in none
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,9 +66,9 @@ def _payloads(result: Result, peer: Peer, group: Any, scale: Scale) -> None:
     import numpy as np  # noqa: PLC0415 - its memory is not the peer's
 
     for label, size in _PAYLOADS:
+        if not scale[label]:
+            continue
         for kind in ("bytes", "array"):
-            if not scale[label]:
-                continue
             payload: Any = os.urandom(1024) * (size // 1024)
             if kind == "array":
                 payload = np.frombuffer(bytearray(payload), dtype="uint8")
