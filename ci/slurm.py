@@ -183,12 +183,8 @@ class Cluster:
         The daemon of a step is a child of the node's, or, in newer SLURM, nobody's and without
         variables; what it started has some that tell.
         """
-        tops = set(self._daemon(node))
-        where = {"SLURMD_NODENAME": node, "SLURM_CONF": str(self.folder / "slurm.conf")}
-        for pid, environment in environments():
-            above = keeper.parent(pid)
-            if where.items() <= environment.items() and _name(above) == "slurmstepd":
-                tops.add(above)
+        above = {keeper.parent(pid) for pid in self._with("SLURMD_NODENAME", node)}
+        tops = {*self._daemon(node), *(pid for pid in above if _name(pid) == "slurmstepd")}
         return {pid for one in tops for pid in [one, *keeper.descendants(one)]}
 
     def start(self, node: str) -> None:
@@ -199,7 +195,12 @@ class Cluster:
         return ["slurmd", "-D", "-N", node]
 
     def _daemon(self, node: str) -> list[int]:
-        return [pid for pid, environment in environments() if environment.get(_NODE) == node]
+        return self._with(_NODE, node)
+
+    def _with(self, variable: str, node: str) -> list[int]:
+        """Processes of this cluster, and of no other one, in which a variable names the node."""
+        wanted = {variable: node, **self.environment}.items()
+        return [pid for pid, environment in environments() if wanted <= environment.items()]
 
     def _write(self) -> None:
         for name in ("state", "dev", *(f"spool/{node}" for node in self.nodes)):
