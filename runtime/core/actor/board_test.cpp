@@ -9,6 +9,8 @@
 #include <cstdio>
 #include <string>
 
+#include "actor/engine_world.hpp"
+
 using monarch::actor::Board;
 using monarch::base::Instant;
 
@@ -113,4 +115,28 @@ TEST_CASE("the page tells what ran in a process that was killed") {
   REQUIRE(entries.size() == 1);
   CHECK(entries[0].actor == 9);
   CHECK(entries[0].endpoint == "train_step");
+}
+
+TEST_CASE("by the time an answer goes out, its call is told of no more") {
+  namespace world = monarch::actor::world;
+  const Page page;
+  monarch::actor::Engine engine(1);
+  monarch::actor::Worker& worker = engine.main_worker();
+  engine.keep_board(page.fd(), 0);
+  const auto targets = world::target(engine, 1, 7);
+  world::create(engine, *targets);
+  const auto taken = [&] {
+    const auto work = engine.next_ready(worker);
+    REQUIRE(work.has_value());
+    REQUIRE(work->request != nullptr);
+    return work->request;
+  };
+  engine.finish(taken());
+  const auto inbox = world::call(engine, targets, "pid", "");
+  const auto request = taken();
+  REQUIRE(page.read().size() == 1);
+  CHECK(page.read()[0].endpoint == "pid");
+  REQUIRE(engine.reply(request, 0, {}, {}).ok());
+  CHECK(page.read().empty());
+  engine.finish(request);
 }

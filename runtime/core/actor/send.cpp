@@ -330,6 +330,10 @@ base::Result<void> Engine::reply(const std::shared_ptr<Request>& request, std::u
   }
   base::Result<void> outcome;
   if (!request->cancelled) {
+    // Who has the answer may end this process at once, and is not told that the call was running.
+    if ((request->flags & k_explicit) == 0) {
+      board_.leave(std::exchange(request->line, Board::k_none));
+    }
     answer(*request, status, data, buffers, &outcome, shipping);
     if (!outcome) return outcome;
   }
